@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// Boots and steers the private jemalloc (arena_set.h). gh_arena_set_start runs inside the first
+// malloc of the process, so it allocates nothing and formats its option string by hand.
+#include "arena_set.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "extent_hooks.h"
+#include "lock.h"
+
+// Whatever I1, I2 and I5 need is said here, in the last of the sources that jemalloc reads:
+// retain:false        free extents come back through our hook, adjacent ones merge
+// oversize_threshold  no huge arena, which could not be given hooks before its first block
+// dss:disabled        no sbrk memory
+// muzzy_decay_ms:0    one stage of decay; the pool does what the second stage would do
+// zero_realloc:free   realloc(p, 0) frees and answers NULL, as glibc does
+static const char fixed_options[] =
+    "retain:false,oversize_threshold:0,dss:disabled,muzzy_decay_ms:0,zero_realloc:free,background_thread:false,"
+    "percpu_arena:disabled,hpa:false,metadata_thp:disabled,thp:default,abort_conf:false,confirm_conf:false,"
+    "dirty_decay_ms:";
+
+static char option_string[sizeof(fixed_options) + 64];
+
+static struct gh_region_pool heap_pool;
+static struct gh_region_pool plain_pool = { .plain = true };
+static struct gh_extent_hooks heap_hooks;
+static struct gh_extent_hooks plain_hooks;
+
+_Atomic int gh_arena_plain_flags;
+static struct gh_lock plain_lock = GH_LOCK_INIT(GH_RANK_LIFE);
+
+static char *append_text(char *at, const char *text) {
+    size_t length = strlen(text);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+static char *append_number(char *at, uint64_t number) {
+    char digits[20];
+    unsigned count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    while (count != 0)
+        *at++ = digits[--count];
+    return at;
+}
+
+static void configure(const struct gh_arena_options *options) {
+    char *at = append_text(option_string, fixed_options);
+    at = append_number(at, options->decay_ms);
+    at = append_text(at, ",narenas:");
+    at = append_number(at, options->arenas);
+    *at = '\0';
+    gh_je_malloc_conf_2_conf_harder = option_string;
+    je_opt_cache_oblivious = false;
+
+    heap_pool.region_min_bytes = options->region_min_bytes;
+    heap_pool.region_max_bytes = options->region_max_bytes;
+    heap_pool.hugepages = options->hugepages;
+    heap_pool.ops = options->ops;
+    plain_pool.region_min_bytes = options->region_min_bytes;
+    plain_pool.region_max_bytes = options->region_max_bytes;
+    gh_extent_hooks_init(&heap_hooks, &heap_pool);
+    gh_extent_hooks_init(&plain_hooks, &plain_pool);
+}
+
+// Gives arena `index` our hooks. Writing the default hooks first makes jemalloc create the arena
+// with them, so that its metadata stays outside regions; the second write is for extents only.
+static int hook_arena(unsigned index) {
+    size_t mib[3];
+    size_t mib_length = 3;
+    int error = gh_je_mallctlnametomib("arena.0.extent_hooks", mib, &mib_length);
+    if (error != 0)
+        return error;
+    mib[1] = index;
+    extent_hooks_t *hooks = NULL;
+    size_t length = sizeof(hooks);
+    error = gh_je_mallctlbymib(mib, mib_length, &hooks, &length, NULL, 0);
+    if (error == 0)
+        error = gh_je_mallctlbymib(mib, mib_length, NULL, NULL, &hooks, sizeof(hooks));
+    hooks = &heap_hooks.table;
+    if (error == 0)
+        error = gh_je_mallctlbymib(mib, mib_length, NULL, NULL, &hooks, sizeof(hooks));
+    return error;
+}
+
+int gh_arena_set_start(const struct gh_arena_options *options) {
+    configure(options);
+    unsigned arenas = 0;
+    size_t length = sizeof(arenas);
+    int error = gh_je_mallctl("opt.narenas", &arenas, &length, NULL, 0); // boots jemalloc
+    for (unsigned index = 0; error == 0 && index < arenas; index++)
+        error = hook_arena(index);
+    return error;
+}
+
+int gh_arena_set_plain_flags(void) {
+    int flags = atomic_load_explicit(&gh_arena_plain_flags, memory_order_acquire);
+    if (flags != 0)
+        return flags;
+    gh_lock_acquire(&plain_lock);
+    flags = atomic_load_explicit(&gh_arena_plain_flags, memory_order_relaxed);
+    unsigned index = 0;
+    size_t length = sizeof(index);
+    extent_hooks_t *hooks = &plain_hooks.table;
+    if (flags == 0 && gh_je_mallctl("arenas.create", &index, &length, &hooks, sizeof(hooks)) == 0) {
+        flags = MALLOCX_ARENA(index) | MALLOCX_TCACHE_NONE;
+        atomic_store_explicit(&gh_arena_plain_flags, flags, memory_order_release);
+    }
+    gh_lock_release(&plain_lock);
+    return flags;
+}
+
+static bool arena_command(const char *name, unsigned index) {
+    size_t mib[3];
+    size_t mib_length = 3;
+    if (gh_je_mallctlnametomib(name, mib, &mib_length) != 0)
+        return false;
+    mib[1] = index;
+    return gh_je_mallctlbymib(mib, mib_length, NULL, NULL, NULL, 0) == 0;
+}
+
+void gh_arena_set_decay(void) {
+    arena_command("arena.0.decay", MALLCTL_ARENAS_ALL);
+}
+
+bool gh_arena_set_purge(void) {
+    struct gh_region_pool_stats before;
+    struct gh_region_pool_stats after;
+    gh_region_pool_get_stats(&heap_pool, &before);
+    gh_je_mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+    arena_command("arena.0.purge", MALLCTL_ARENAS_ALL);
+    gh_region_pool_get_stats(&heap_pool, &after);
+    return after.mapped_bytes - after.free_bytes < before.mapped_bytes - before.free_bytes;
+}
+
+void gh_arena_set_usage(size_t *allocated_bytes_out, size_t *active_bytes_out) {
+    uint64_t epoch = 1;
+    size_t length = sizeof(size_t);
+    gh_je_mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
+    if (gh_je_mallctl("stats.allocated", allocated_bytes_out, &length, NULL, 0) != 0)
+        *allocated_bytes_out = 0;
+    length = sizeof(size_t);
+    if (gh_je_mallctl("stats.active", active_bytes_out, &length, NULL, 0) != 0)
+        *active_bytes_out = 0;
+}
+
+struct gh_region_pool *gh_arena_set_heap(void) {
+    return &heap_pool;
+}
+
+struct gh_region_pool *gh_arena_set_plain(void) {
+    return &plain_pool;
+}
+
+const char *gh_arena_set_jemalloc_version(void) {
+    const char *version = "unknown";
+    size_t length = sizeof(version);
+    gh_je_mallctl("version", &version, &length, NULL, 0);
+    return version;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// The kernel's memory calls, and nothing else: no policy, no state but a hint. Every function
+// keeps errno, because free() must not change it (glibc promises that since 2.33).
+#ifndef GH_ALLOCATOR_OS_MEM_H
+#define GH_ALLOCATOR_OS_MEM_H
+
+#include "util.h"
+
+// Maps `size_bytes` readable, writable, private, zero, at a multiple of `alignment` (a power of
+// two), followed by `guard_bytes` that nobody can touch and nothing else can be mapped over.
+// NULL when the kernel says no.
+GH_HIDDEN void *gh_os_map(size_t size_bytes, size_t alignment, size_t guard_bytes);
+
+// For tables: reserves no swap, is not dumped with core files, costs only what is touched.
+GH_HIDDEN void *gh_os_map_table(size_t size_bytes);
+
+GH_HIDDEN void gh_os_unmap(void *address, size_t size_bytes);
+
+// Gives the pages back; they read as zero afterwards. False when the kernel refused: then the
+// contents are unchanged.
+GH_HIDDEN bool gh_os_purge(void *address, size_t size_bytes);
+
+GH_HIDDEN void gh_os_advise_hugepage(void *address, size_t size_bytes);
+
+#endif

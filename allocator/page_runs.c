@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+//
+// Free page runs of a region (page_runs.h). A tag is in force on the first and on the last page
+// of a free run and nowhere else; whoever takes or merges a run clears the tags that stop being
+// at its ends.
+#include "page_runs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "os_mem.h"
+
+#define TAG_FREE 1u
+#define TAG_ZERO 2u // no page of the run holds anything but zeros
+
+// How many runs of one bin are looked at: a bin spans a quarter of a power of two, so a run in
+// it may be too small, but every run of the next bin fits an unaligned request.
+#define SCAN_LIMIT 64
+
+struct gh_page_tag {
+    uint32_t pages; // of the run, on both of its ends
+    uint32_t flags;
+    uint32_t next; // links of the bin, on the first page only
+    uint32_t previous;
+};
+
+static unsigned bin_of(uint32_t pages) {
+    if (pages < 8)
+        return pages;
+    unsigned log2_pages = 31u - (unsigned)__builtin_clz(pages);
+    return (log2_pages - 1) * 4 + ((pages >> (log2_pages - 2)) & 3u);
+}
+
+static void bin_insert(struct gh_page_runs *runs, uint32_t first) {
+    unsigned bin = bin_of(runs->tags[first].pages);
+    uint32_t head = runs->heads[bin];
+    runs->tags[first].next = head;
+    runs->tags[first].previous = GH_NO_PAGE;
+    if (head != GH_NO_PAGE)
+        runs->tags[head].previous = first;
+    runs->heads[bin] = first;
+    runs->filled[bin / 64] |= UINT64_C(1) << (bin % 64);
+}
+
+static void bin_remove(struct gh_page_runs *runs, uint32_t first) {
+    struct gh_page_tag *tag = &runs->tags[first];
+    unsigned bin = bin_of(tag->pages);
+    if (tag->next != GH_NO_PAGE)
+        runs->tags[tag->next].previous = tag->previous;
+    if (tag->previous != GH_NO_PAGE)
+        runs->tags[tag->previous].next = tag->next;
+    else
+        runs->heads[bin] = tag->next;
+    if (runs->heads[bin] == GH_NO_PAGE)
+        runs->filled[bin / 64] &= ~(UINT64_C(1) << (bin % 64));
+}
+
+static void run_add(struct gh_page_runs *runs, uint32_t first, uint32_t pages, uint32_t flags) {
+    struct gh_page_tag *last = &runs->tags[first + pages - 1];
+    last->pages = pages;
+    last->flags = flags;
+    runs->tags[first].pages = pages;
+    runs->tags[first].flags = flags;
+    bin_insert(runs, first);
+}
+
+static void run_remove(struct gh_page_runs *runs, uint32_t first) {
+    bin_remove(runs, first);
+    runs->tags[first + runs->tags[first].pages - 1].flags = 0;
+    runs->tags[first].flags = 0;
+}
+
+int gh_page_runs_init(struct gh_page_runs *runs, uint32_t pages) {
+    memset(runs, 0, sizeof(*runs));
+    runs->table_bytes = gh_align_up((size_t)pages * sizeof(struct gh_page_tag), GH_PAGE_SIZE);
+    runs->tags = gh_os_map_table(runs->table_bytes);
+    if (runs->tags == NULL)
+        return ENOMEM;
+    for (unsigned bin = 0; bin < GH_RUN_BINS; bin++)
+        runs->heads[bin] = GH_NO_PAGE;
+    runs->pages = pages;
+    runs->free_pages = pages;
+    run_add(runs, 0, pages, TAG_FREE | TAG_ZERO);
+    return 0;
+}
+
+void gh_page_runs_destroy(struct gh_page_runs *runs) {
+    gh_os_unmap(runs->tags, runs->table_bytes);
+    runs->tags = NULL;
+}
+
+// Cuts [start, start + pages) out of the free run that begins at `first`; what is left over on
+// either side stays free.
+static void carve(struct gh_page_runs *runs, uint32_t first, uint32_t start, uint32_t pages, bool *zeroed_out) {
+    uint32_t run_pages = runs->tags[first].pages;
+    uint32_t flags = runs->tags[first].flags;
+    run_remove(runs, first);
+    if (start > first)
+        run_add(runs, first, start - first, flags);
+    if (start + pages < first + run_pages)
+        run_add(runs, start + pages, first + run_pages - start - pages, flags);
+    runs->free_pages -= pages;
+    *zeroed_out = (flags & TAG_ZERO) != 0;
+}
+
+static unsigned next_filled_bin(const struct gh_page_runs *runs, unsigned bin) {
+    for (unsigned word = bin / 64; word < GH_RUN_BINS / 64; word++) {
+        uint64_t bits = runs->filled[word];
+        if (word == bin / 64)
+            bits &= ~UINT64_C(0) << (bin % 64);
+        if (bits != 0)
+            return word * 64 + (unsigned)__builtin_ctzll(bits);
+    }
+    return GH_RUN_BINS;
+}
+
+uint32_t gh_page_runs_take(struct gh_page_runs *runs, uint32_t pages, uint32_t alignment_pages, bool *zeroed_out) {
+    if (pages > runs->free_pages)
+        return GH_NO_PAGE;
+    for (unsigned bin = next_filled_bin(runs, bin_of(pages)); bin < GH_RUN_BINS; bin = next_filled_bin(runs, bin + 1)) {
+        unsigned scanned = 0;
+        for (uint32_t first = runs->heads[bin]; first != GH_NO_PAGE && scanned < SCAN_LIMIT;
+             first = runs->tags[first].next, scanned++) {
+            uint64_t start = gh_align_up(first, alignment_pages);
+            if (start + pages > (uint64_t)first + runs->tags[first].pages)
+                continue;
+            carve(runs, first, (uint32_t)start, pages, zeroed_out);
+            return (uint32_t)start;
+        }
+        if (bin + 1 >= GH_RUN_BINS)
+            break;
+    }
+    return GH_NO_PAGE;
+}
+
+bool gh_page_runs_take_at(struct gh_page_runs *runs, uint32_t first, uint32_t pages, bool *zeroed_out) {
+    // Whoever grows in place owns the page before, so a free run can only begin at `first`.
+    if (first >= runs->pages || (runs->tags[first].flags & TAG_FREE) == 0 || runs->tags[first].pages < pages ||
+        (first > 0 && (runs->tags[first - 1].flags & TAG_FREE) != 0))
+        return false;
+    // A one-tag look cannot tell a run's first page from its last; the partner tag can.
+    uint32_t last = first + runs->tags[first].pages - 1;
+    if (last >= runs->pages || runs->tags[last].pages != runs->tags[first].pages ||
+        (runs->tags[last].flags & TAG_FREE) == 0)
+        return false;
+    carve(runs, first, first, pages, zeroed_out);
+    return true;
+}
+
+void gh_page_runs_give(struct gh_page_runs *runs, uint32_t first, uint32_t pages, bool zeroed) {
+    uint32_t flags = TAG_FREE | (zeroed ? TAG_ZERO : 0);
+    uint32_t start = first;
+    uint32_t end = first + pages;
+    if (start > 0 && (runs->tags[start - 1].flags & TAG_FREE) != 0) {
+        uint32_t neighbour = start - runs->tags[start - 1].pages;
+        flags &= runs->tags[neighbour].flags;
+        run_remove(runs, neighbour);
+        start = neighbour;
+    }
+    if (end < runs->pages && (runs->tags[end].flags & TAG_FREE) != 0) {
+        uint32_t neighbour = end;
+        flags &= runs->tags[neighbour].flags;
+        end += runs->tags[neighbour].pages;
+        run_remove(runs, neighbour);
+    }
+    run_add(runs, start, end - start, flags);
+    runs->free_pages += pages;
+}
+
+bool gh_page_runs_is_valid(const struct gh_page_runs *runs) {
+    uint64_t free_pages = 0;
+    for (unsigned bin = 0; bin < GH_RUN_BINS; bin++) {
+        bool filled = (runs->filled[bin / 64] >> (bin % 64) & 1) != 0;
+        if (filled != (runs->heads[bin] != GH_NO_PAGE))
+            return false;
+        uint32_t previous = GH_NO_PAGE;
+        for (uint32_t first = runs->heads[bin]; first != GH_NO_PAGE; first = runs->tags[first].next) {
+            const struct gh_page_tag *tag = &runs->tags[first];
+            if (tag->pages == 0 || first + (uint64_t)tag->pages > runs->pages || bin_of(tag->pages) != bin ||
+                tag->previous != previous || (tag->flags & TAG_FREE) == 0)
+                return false;
+            const struct gh_page_tag *last = &runs->tags[first + tag->pages - 1];
+            if (last->pages != tag->pages || last->flags != tag->flags)
+                return false;
+            bool touches_free_before = first > 0 && (runs->tags[first - 1].flags & TAG_FREE) != 0;
+            uint32_t after = first + tag->pages;
+            bool touches_free_after = after < runs->pages && (runs->tags[after].flags & TAG_FREE) != 0;
+            if (touches_free_before || touches_free_after)
+                return false;
+            free_pages += tag->pages;
+            if (free_pages > runs->pages)
+                return false;
+            previous = first;
+        }
+    }
+    return free_pages == runs->free_pages;
+}

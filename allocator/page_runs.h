@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// The free pages of one region, as runs that are always coalesced. Good fit from segregated
+// bins, boundary tags, constant time but for a bounded scan of one bin. The tags live in a
+// table beside the region, never in it: a free page of a region is not touched.
+//
+// Not synchronised (the pool lock does that), no system calls after gh_page_runs_init.
+#ifndef GH_ALLOCATOR_PAGE_RUNS_H
+#define GH_ALLOCATOR_PAGE_RUNS_H
+
+#include "util.h"
+
+#define GH_RUN_BINS 128u
+#define GH_NO_PAGE UINT32_MAX
+
+struct gh_page_tag;
+
+struct gh_page_runs {
+    uint32_t pages;      // of the region
+    uint32_t free_pages; // in all runs
+    struct gh_page_tag *tags;
+    size_t table_bytes;
+    uint64_t filled[GH_RUN_BINS / 64]; // bit set: the bin is not empty
+    uint32_t heads[GH_RUN_BINS];
+};
+
+// All pages free and known to be zero. Returns 0 or ENOMEM.
+GH_HIDDEN int gh_page_runs_init(struct gh_page_runs *runs, uint32_t pages);
+GH_HIDDEN void gh_page_runs_destroy(struct gh_page_runs *runs);
+
+// Takes `pages` pages whose first index is a multiple of `alignment_pages` (a power of two; the
+// region's base is aligned at least as well). Returns GH_NO_PAGE when no run fits. `*zeroed_out`
+// says whether every page of it is known to be zero.
+GH_HIDDEN uint32_t gh_page_runs_take(struct gh_page_runs *runs, uint32_t pages, uint32_t alignment_pages,
+                                     bool *zeroed_out);
+
+// Takes exactly [first, first + pages), for growth in place. False when it is not free.
+GH_HIDDEN bool gh_page_runs_take_at(struct gh_page_runs *runs, uint32_t first, uint32_t pages, bool *zeroed_out);
+
+// Gives [first, first + pages) back; it need not be what one take returned.
+GH_HIDDEN void gh_page_runs_give(struct gh_page_runs *runs, uint32_t first, uint32_t pages, bool zeroed);
+
+// Walks everything; for tests and debug builds.
+GH_HIDDEN bool gh_page_runs_is_valid(const struct gh_page_runs *runs);
+
+#endif

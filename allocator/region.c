@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// The region descriptors and the address map (region.h). Everything here runs under the pool
+// lock, inside jemalloc's hooks, and touches nothing but its own tables.
+#include "region.h"
+
+_Atomic uint16_t gh_region_ids[GH_SLOT_COUNT];
+struct gh_region gh_regions[GH_REGION_MAX + 1];
+
+static uint16_t free_ids[GH_REGION_MAX + 1]; // a stack of ids that were used and returned
+static uint16_t free_id_count;
+static uint16_t next_unused_id = 1;
+
+struct gh_region *gh_region_reserve(void) {
+    uint16_t id;
+    if (free_id_count != 0)
+        id = free_ids[--free_id_count];
+    else if (next_unused_id <= GH_REGION_MAX)
+        id = next_unused_id++;
+    else
+        return NULL;
+    gh_regions[id].id = id;
+    gh_regions[id].generation++;
+    return &gh_regions[id];
+}
+
+static void set_entries(const struct gh_region *region, uint16_t entry) {
+    size_t first = region->base >> GH_SLOT_SHIFT;
+    size_t last = (region->base + region->size_bytes - 1) >> GH_SLOT_SHIFT;
+    for (size_t slot = first; slot <= last; slot++)
+        atomic_store_explicit(&gh_region_ids[slot & (GH_SLOT_COUNT - 1)], entry, memory_order_release);
+}
+
+void gh_region_publish(struct gh_region *region) {
+    set_entries(region, region->plain ? region->id | GH_REGION_PLAIN_BIT : region->id);
+}
+
+void gh_region_withdraw(struct gh_region *region) {
+    set_entries(region, 0);
+    region->state = GH_REGION_EMPTY;
+    region->base = 0;
+    region->size_bytes = 0;
+    free_ids[free_id_count++] = region->id;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+//
+// The region pool (region_pool.h): how big regions are, who gets which pages, when a region goes
+// back to the kernel. The lock is held for table work and for mapping a region, never while
+// pages are purged or a region is unmapped: those take time that grows with their size.
+#include "region_pool.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "lock.h"
+#include "os_mem.h"
+
+// Growth: a new region is an eighth of what is mapped, so N GiB need some tens of regions and
+// the part of the newest one that nobody has used yet is an eighth of the heap at most.
+#define GROWTH_DIVISOR 8u
+
+// One page that nobody can touch after each region: neighbours never touch, and a client that
+// looks one past the end meets nothing.
+#define GUARD_BYTES GH_PAGE_SIZE
+
+_Static_assert(GH_SLOT_SIZE % GH_PAGE_SIZE == 0, "slots are whole pages");
+
+static struct gh_lock pool_lock = GH_LOCK_INIT(GH_RANK_POOL);
+
+static void list_append(struct gh_region_pool *pool, struct gh_region *region) {
+    region->previous = pool->last;
+    region->next = NULL;
+    if (pool->last != NULL)
+        pool->last->next = region;
+    else
+        pool->first = region;
+    pool->last = region;
+}
+
+static void list_remove(struct gh_region_pool *pool, struct gh_region *region) {
+    if (region->previous != NULL)
+        region->previous->next = region->next;
+    else
+        pool->first = region->next;
+    if (region->next != NULL)
+        region->next->previous = region->previous;
+    else
+        pool->last = region->previous;
+    region->previous = NULL;
+    region->next = NULL;
+}
+
+// How large the region for a request should be that no existing region can serve.
+static size_t region_size_for(const struct gh_region_pool *pool, size_t size_bytes) {
+    size_t step = gh_align_up(pool->mapped_bytes / GROWTH_DIVISOR, 2 * GH_MIB);
+    step = gh_max(step, pool->region_min_bytes);
+    step = gh_min(step, gh_max(pool->region_max_bytes, pool->region_min_bytes));
+    if (size_bytes >= step)
+        return size_bytes; // a region of its own
+    if (size_bytes > step / GROWTH_DIVISOR) {
+        // Whole multiples of a big block: a row of equal arrays leaves no unusable tail.
+        size_t count = step / size_bytes;
+        return gh_align_up(size_bytes * count, GH_PAGE_SIZE);
+    }
+    return step;
+}
+
+static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size_bytes, size_t alignment) {
+    if (size_bytes > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
+        return NULL; // page numbers are 32 bits: 8 TiB for one block
+    struct gh_region *region = gh_region_reserve();
+    if (region == NULL)
+        return NULL;
+    void *base = gh_os_map(size_bytes, gh_max(alignment, GH_SLOT_SIZE), GUARD_BYTES);
+    if (base != NULL && gh_page_runs_init(&region->runs, (uint32_t)(size_bytes / GH_PAGE_SIZE)) != 0) {
+        gh_os_unmap(base, size_bytes + GUARD_BYTES);
+        base = NULL;
+    }
+    if (base == NULL) {
+        gh_region_withdraw(region);
+        return NULL;
+    }
+    if (pool->hugepages && size_bytes >= 2 * GH_MIB)
+        gh_os_advise_hugepage(base, size_bytes);
+    region->base = (uintptr_t)base;
+    region->size_bytes = size_bytes;
+    region->plain = pool->plain;
+    region->state = GH_REGION_ACTIVE;
+    region->pins = 0;
+    region->purges_running = 0;
+    list_append(pool, region);
+    pool->mapped_bytes += size_bytes;
+    pool->free_bytes += size_bytes;
+    pool->region_count++;
+    pool->regions_mapped_ever++;
+    gh_region_publish(region);
+    if (!pool->plain && pool->ops != NULL && pool->ops->appeared != NULL)
+        pool->ops->appeared();
+    return region;
+}
+
+static void *take_from(struct gh_region_pool *pool, struct gh_region *region, size_t size_bytes, size_t alignment,
+                       bool *zeroed_out) {
+    // The base is a multiple of the slot size; a stricter alignment holds for pages only when
+    // the base has it too.
+    if (alignment > GH_SLOT_SIZE && (region->base & (alignment - 1)) != 0)
+        return NULL;
+    size_t alignment_pages = gh_max(alignment, GH_PAGE_SIZE) >> GH_PAGE_SHIFT;
+    if (alignment_pages > UINT32_MAX / 2)
+        return NULL;
+    uint32_t page = gh_page_runs_take(&region->runs, (uint32_t)(size_bytes >> GH_PAGE_SHIFT),
+                                      (uint32_t)alignment_pages, zeroed_out);
+    if (page == GH_NO_PAGE)
+        return NULL;
+    pool->free_bytes -= size_bytes;
+    return (void *)(region->base + ((size_t)page << GH_PAGE_SHIFT));
+}
+
+void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool *zeroed_out) {
+    if (size_bytes > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
+        return NULL;
+    gh_lock_acquire(&pool_lock);
+    void *address = NULL;
+    if (size_bytes <= pool->free_bytes) {
+        for (struct gh_region *region = pool->first; region != NULL && address == NULL; region = region->next)
+            address = take_from(pool, region, size_bytes, alignment, zeroed_out);
+    }
+    if (address == NULL) {
+        size_t wanted = region_size_for(pool, size_bytes);
+        struct gh_region *region = region_map_new(pool, wanted, alignment);
+        if (region == NULL && wanted != size_bytes) // little address space left: just what is needed
+            region = region_map_new(pool, size_bytes, alignment);
+        if (region != NULL)
+            address = take_from(pool, region, size_bytes, alignment, zeroed_out);
+    }
+    gh_lock_release(&pool_lock);
+    return address;
+}
+
+bool gh_region_pool_take_at(struct gh_region_pool *pool, void *address, size_t size_bytes, bool *zeroed_out) {
+    bool taken = false;
+    gh_lock_acquire(&pool_lock);
+    struct gh_region *region = gh_region_find(address);
+    if (region != NULL && region->plain == pool->plain && region->state == GH_REGION_ACTIVE) {
+        size_t offset = (uintptr_t)address - region->base;
+        if (size_bytes <= region->size_bytes - offset)
+            taken = gh_page_runs_take_at(&region->runs, (uint32_t)(offset >> GH_PAGE_SHIFT),
+                                         (uint32_t)(size_bytes >> GH_PAGE_SHIFT), zeroed_out);
+        if (taken)
+            pool->free_bytes -= size_bytes;
+    }
+    gh_lock_release(&pool_lock);
+    return taken;
+}
+
+// Takes the region out of the pool; afterwards nobody but the caller knows it.
+static void region_detach(struct gh_region_pool *pool, struct gh_region *region) {
+    list_remove(pool, region);
+    pool->mapped_bytes -= region->size_bytes;
+    pool->free_bytes -= region->size_bytes;
+    pool->region_count--;
+    pool->regions_returned++;
+}
+
+// Outside the lock: unmapping a big region takes long. The map entries go first, under the lock,
+// because the addresses may be somebody else's the moment they are unmapped.
+static void region_unmap(uintptr_t base, size_t size_bytes, struct gh_page_runs *runs) {
+    gh_page_runs_destroy(runs);
+    gh_os_unmap((void *)base, size_bytes + GUARD_BYTES);
+}
+
+void gh_region_pool_give(struct gh_region_pool *pool, void *address, size_t size_bytes) {
+    struct gh_region *region = gh_region_find(address);
+    if (region == NULL || size_bytes > region->base + region->size_bytes - (uintptr_t)address)
+        gh_fatal("an extent outside every region was given back");
+    uint32_t page = (uint32_t)(((uintptr_t)address - region->base) >> GH_PAGE_SHIFT);
+    uint32_t pages = (uint32_t)(size_bytes >> GH_PAGE_SHIFT);
+
+    gh_lock_acquire(&pool_lock);
+    bool last_pages = region->runs.free_pages + pages == region->runs.pages && region->purges_running == 0;
+    bool zeroed = false;
+    if (region->pins == 0 && !last_pages) {
+        region->purges_running++;
+        gh_lock_release(&pool_lock);
+        zeroed = gh_os_purge(address, size_bytes);
+        gh_lock_acquire(&pool_lock);
+        region->purges_running--;
+    }
+    gh_page_runs_give(&region->runs, page, pages, zeroed);
+    pool->free_bytes += size_bytes;
+    if (region->runs.free_pages != region->runs.pages || region->purges_running != 0) {
+        gh_lock_release(&pool_lock);
+        return;
+    }
+    region_detach(pool, region);
+    if (region->pins != 0) {
+        region->state = GH_REGION_RETIRED;
+        region->next = pool->retired;
+        pool->retired = region;
+        if (pool->ops != NULL && pool->ops->retired != NULL)
+            pool->ops->retired();
+        gh_lock_release(&pool_lock);
+        return;
+    }
+    uintptr_t base = region->base;
+    size_t region_bytes = region->size_bytes;
+    struct gh_page_runs runs = region->runs;
+    gh_region_withdraw(region);
+    gh_lock_release(&pool_lock);
+    region_unmap(base, region_bytes, &runs);
+}
+
+bool gh_region_pool_pin(uint16_t id, uintptr_t *base_out, size_t *size_out) {
+    struct gh_region *region = &gh_regions[id];
+    gh_lock_acquire(&pool_lock);
+    while (region->state == GH_REGION_ACTIVE && region->purges_running != 0) {
+        gh_lock_release(&pool_lock);
+        sched_yield();
+        gh_lock_acquire(&pool_lock);
+    }
+    bool ok = region->state == GH_REGION_ACTIVE;
+    if (ok) {
+        region->pins++;
+        *base_out = region->base;
+        *size_out = region->size_bytes;
+    }
+    gh_lock_release(&pool_lock);
+    return ok;
+}
+
+void gh_region_pool_unpin(uint16_t id) {
+    gh_lock_acquire(&pool_lock);
+    if (gh_regions[id].state != GH_REGION_EMPTY && gh_regions[id].pins != 0)
+        gh_regions[id].pins--;
+    gh_lock_release(&pool_lock);
+}
+
+struct gh_region *gh_region_pool_pop_retired(struct gh_region_pool *pool) {
+    gh_lock_acquire(&pool_lock);
+    struct gh_region *region = pool->retired;
+    if (region != NULL) {
+        pool->retired = region->next;
+        region->next = NULL;
+    }
+    gh_lock_release(&pool_lock);
+    return region;
+}
+
+void gh_region_pool_discard(struct gh_region *region) {
+    gh_lock_acquire(&pool_lock);
+    uintptr_t base = region->base;
+    size_t region_bytes = region->size_bytes;
+    struct gh_page_runs runs = region->runs;
+    gh_region_withdraw(region);
+    gh_lock_release(&pool_lock);
+    region_unmap(base, region_bytes, &runs);
+}
+
+void gh_region_pool_get_stats(struct gh_region_pool *pool, struct gh_region_pool_stats *out) {
+    gh_lock_acquire(&pool_lock);
+    out->mapped_bytes = pool->mapped_bytes;
+    out->free_bytes = pool->free_bytes;
+    out->region_count = pool->region_count;
+    out->regions_mapped_ever = pool->regions_mapped_ever;
+    out->regions_returned = pool->regions_returned;
+    gh_lock_release(&pool_lock);
+}
+
+void gh_region_pool_fork_prepare(void) {
+    gh_lock_acquire(&pool_lock);
+}
+
+void gh_region_pool_fork_parent(void) {
+    gh_lock_release(&pool_lock);
+}
+
+void gh_region_pool_fork_child(struct gh_region_pool *pool) {
+    gh_lock_reset(&pool_lock);
+    for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
+        region->pins = 0;
+        region->purges_running = 0;
+    }
+    struct gh_region *region;
+    while ((region = gh_region_pool_pop_retired(pool)) != NULL)
+        gh_region_pool_discard(region);
+}
+
+bool gh_region_pool_is_valid(struct gh_region_pool *pool) {
+    bool valid = true;
+    size_t mapped = 0;
+    size_t free_bytes = 0;
+    uint32_t count = 0;
+    gh_lock_acquire(&pool_lock);
+    for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
+        mapped += region->size_bytes;
+        free_bytes += (size_t)region->runs.free_pages << GH_PAGE_SHIFT;
+        count++;
+        valid = valid && region->state == GH_REGION_ACTIVE && gh_page_runs_is_valid(&region->runs) &&
+                gh_region_find((void *)region->base) == region &&
+                gh_region_find((void *)(region->base + region->size_bytes - 1)) == region &&
+                gh_region_find((void *)(region->base + region->size_bytes)) == NULL;
+    }
+    valid = valid && mapped == pool->mapped_bytes && free_bytes == pool->free_bytes && count == pool->region_count;
+    gh_lock_release(&pool_lock);
+    return valid;
+}

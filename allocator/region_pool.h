@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// Regions in, page runs out and back, whole regions returned. jemalloc's extents come from here
+// and from nowhere else. A pool is one kind of memory: the heap, or plain memory.
+//
+// One lock (GH_RANK_POOL) serves all pools, the region table and the address map. Everything may
+// be called inside a jemalloc hook; nothing here mallocs.
+#ifndef GH_ALLOCATOR_REGION_POOL_H
+#define GH_ALLOCATOR_REGION_POOL_H
+
+#include "region.h"
+#include "region_ops.h"
+
+struct gh_region_pool {
+    // Constant after start-up.
+    size_t region_min_bytes;
+    size_t region_max_bytes;
+    bool plain;
+    bool hugepages; // ask for transparent huge pages in regions of at least one
+    const struct gh_region_ops *ops;
+
+    // Under the pool lock.
+    struct gh_region *first; // in order of age: old regions fill up, young ones can be returned
+    struct gh_region *last;
+    struct gh_region *retired;
+    size_t mapped_bytes;
+    size_t free_bytes;
+    uint32_t region_count;
+    uint64_t regions_mapped_ever;
+    uint64_t regions_returned;
+};
+
+struct gh_region_pool_stats {
+    size_t mapped_bytes;
+    size_t free_bytes; // in page runs that no extent uses; jemalloc's own caches are not in it
+    uint32_t region_count;
+    uint64_t regions_mapped_ever;
+    uint64_t regions_returned;
+};
+
+// Takes `size_bytes` (a multiple of the page size) at `alignment` (a power of two). `*zeroed_out`:
+// all of it is known to be zero. NULL: the kernel has no memory for us.
+GH_HIDDEN void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t alignment,
+                                    bool *zeroed_out);
+
+// Takes exactly this range, to grow an extent in place. False when it is not free.
+GH_HIDDEN bool gh_region_pool_take_at(struct gh_region_pool *pool, void *address, size_t size_bytes, bool *zeroed_out);
+
+// Gives a range of pages of one region back. Purges it unless the region is pinned; returns the
+// region to the kernel when nothing of it is in use any more.
+GH_HIDDEN void gh_region_pool_give(struct gh_region_pool *pool, void *address, size_t size_bytes);
+
+// Pins the region with this id: until as many unpins its pages stay as they are. False when
+// there is no such active region. Waits for purges that run on it, so: not inside
+// a hook.
+GH_HIDDEN bool gh_region_pool_pin(uint16_t id, uintptr_t *base_out, size_t *size_out);
+GH_HIDDEN void gh_region_pool_unpin(uint16_t id);
+
+// A pinned region that became wholly free, or NULL. The caller undoes what the pin stood for,
+// then discards it.
+GH_HIDDEN struct gh_region *gh_region_pool_pop_retired(struct gh_region_pool *pool);
+GH_HIDDEN void gh_region_pool_discard(struct gh_region *region);
+
+GH_HIDDEN void gh_region_pool_get_stats(struct gh_region_pool *pool, struct gh_region_pool_stats *out);
+
+// Around fork. The child owns copies of all pages and none of the pins.
+GH_HIDDEN void gh_region_pool_fork_prepare(void);
+GH_HIDDEN void gh_region_pool_fork_parent(void);
+GH_HIDDEN void gh_region_pool_fork_child(struct gh_region_pool *pool);
+
+GH_HIDDEN bool gh_region_pool_is_valid(struct gh_region_pool *pool);
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// The fork handlers (fork.h). In the child they reset locks and forget imports; they allocate
+// nothing, start nothing and call no driver.
+#include "fork.h"
+
+#include <pthread.h>
+
+#include "allocator/arena_set.h"
+#include "allocator/lock.h"
+#include "gpu.h"
+#include "service_thread.h"
+#include "wraps.h"
+
+static void prepare(void) {
+    gh_region_pool_fork_prepare();
+}
+
+static void in_parent(void) {
+    gh_region_pool_fork_parent();
+}
+
+static void in_child(void) {
+    gh_lock_forget_ranks();
+    gh_gpu_fork_child();
+    gh_wraps_fork_child();
+    gh_service_thread_fork_child();
+    gh_region_pool_fork_child(gh_arena_set_heap());
+    gh_region_pool_fork_child(gh_arena_set_plain());
+}
+
+void gh_fork_register(void) {
+    pthread_atfork(prepare, in_parent, in_child);
+}

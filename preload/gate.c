@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//
+// The slow way of allocation (gate.h): decides between heap, plain memory, the early heap and
+// glibc's heap. Takes no lock of ours and calls no driver.
+//
+// A pointer that is in no region and not early is glibc's (a library that was bound to glibc's
+// malloc made it) or nobody's; either way glibc's free gives the answer that the program would
+// get without us.
+#include "gate.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+
+#include "allocator/arena_set.h"
+#include "allocator/je_api.h"
+#include "config.h"
+#include "driver_text.h"
+#include "early_heap.h"
+#include "lifecycle.h"
+#include "real_symbols.h"
+
+// A driver's GPU buffers are pages, so smaller blocks of it may lie anywhere.
+#define DRIVER_BLOCK_MIN GH_PAGE_SIZE
+
+// glibc aligns everything to 16; jemalloc's smallest class is aligned to 8 only.
+#define SMALLEST 16u
+
+_Atomic size_t gh_gate_size;
+
+void gh_gate_open(void) {
+    if (gh_config.min_size != 0 || gh_config.exclusive_pages)
+        return; // every block is looked at
+    atomic_store_explicit(&gh_gate_size, SIZE_MAX, memory_order_release);
+}
+
+void gh_gate_driver_loaded(void) {
+    size_t open = SIZE_MAX;
+    atomic_compare_exchange_strong(&gh_gate_size, &open, DRIVER_BLOCK_MIN);
+}
+
+static void *out_of_memory(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
+static bool wants_plain(size_t size, const void *caller) {
+    if (size < gh_config.min_size)
+        return true;
+    return size >= DRIVER_BLOCK_MIN && gh_driver_text_has(caller);
+}
+
+static int flags_for(size_t *size, size_t alignment, bool zero, bool plain) {
+    int flags = zero ? MALLOCX_ZERO : 0;
+    if (gh_config.exclusive_pages) {
+        alignment = gh_max(alignment, GH_PAGE_SIZE);
+        if (*size <= PTRDIFF_MAX)
+            *size = gh_align_up(*size, GH_PAGE_SIZE);
+    }
+    if (alignment > SMALLEST)
+        flags |= MALLOCX_LG_ALIGN(__builtin_ctzll(alignment));
+    if (plain)
+        flags |= gh_arena_set_plain_flags();
+    return flags;
+}
+
+void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller) {
+    int life = atomic_load_explicit(&gh_life, memory_order_acquire);
+    if (gh_unlikely(life != GH_LIFE_SERVING)) {
+        life = gh_start();
+        if (life == GH_LIFE_STARTING)
+            return gh_early_take(size, alignment);
+        if (life == GH_LIFE_ASIDE) {
+            if (alignment > SMALLEST)
+                return __libc_memalign(alignment, size);
+            return zero ? __libc_calloc(1, size) : __libc_malloc(size);
+        }
+    }
+    if (size > PTRDIFF_MAX)
+        return out_of_memory();
+    size = gh_max(size, SMALLEST);
+    int flags = flags_for(&size, alignment, zero, wants_plain(size, caller));
+    void *block = gh_je_mallocx(size, flags);
+    return block != NULL ? block : out_of_memory();
+}
+
+// Is this a block of the heap proper? Then jemalloc's ordinary functions are right for it.
+static bool is_heap(uint16_t entry) {
+    return entry != 0 && (entry & GH_REGION_PLAIN_BIT) == 0;
+}
+
+static bool is_plain(uint16_t entry) {
+    return (entry & GH_REGION_PLAIN_BIT) != 0;
+}
+
+void *gh_reallocate(void *pointer, size_t size, const void *caller) {
+    if (pointer == NULL)
+        return gh_allocate(size, 0, false, caller);
+    uint16_t entry = gh_region_entry(pointer);
+    bool early = gh_early_has(pointer);
+    if (entry == 0 && !early)
+        return __libc_realloc(pointer, size); // see the head of this file
+    if (size == 0) {
+        gh_deallocate(pointer);
+        return NULL;
+    }
+    if (size > PTRDIFF_MAX)
+        return out_of_memory();
+    bool plain = !early && wants_plain(gh_max(size, SMALLEST), caller);
+    if (!early && is_plain(entry) == plain) {
+        size_t wanted = gh_max(size, SMALLEST);
+        int flags = flags_for(&wanted, 0, false, plain);
+        void *block = gh_je_rallocx(pointer, wanted, flags);
+        return block != NULL ? block : out_of_memory();
+    }
+    void *block = gh_allocate(size, 0, false, caller);
+    if (block == NULL)
+        return NULL;
+    memcpy(block, pointer, gh_min(size, gh_usable_size(pointer)));
+    gh_deallocate(pointer);
+    return block;
+}
+
+void gh_deallocate(void *pointer) {
+    if (pointer == NULL)
+        return;
+    uint16_t entry = gh_region_entry(pointer);
+    if (is_heap(entry))
+        gh_je_free(pointer);
+    else if (is_plain(entry))
+        gh_je_dallocx(pointer, GH_PLAIN_FREE_FLAGS);
+    else if (!gh_early_has(pointer)) // early blocks are never reused
+        __libc_free(pointer);
+}
+
+size_t gh_usable_size(void *pointer) {
+    if (pointer == NULL)
+        return 0;
+    if (gh_region_entry(pointer) != 0)
+        return gh_je_malloc_usable_size(pointer);
+    if (gh_early_has(pointer))
+        return gh_early_size(pointer);
+    size_t (*real)(void *) = (size_t(*)(void *))gh_real_symbol("malloc_usable_size");
+    return real == NULL ? 0 : real(pointer);
+}

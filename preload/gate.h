@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// The gate in front of the fast path: malloc compares the size with one variable and, below it,
+// is jemalloc's malloc. 0 (the initial value) sends everything the slow way: start-up, an option
+// that needs a look at every block, a process that we stay out of. Once a GPU driver is loaded,
+// blocks of a page and more go the slow way, which asks who is calling.
+#ifndef GH_PRELOAD_GATE_H
+#define GH_PRELOAD_GATE_H
+
+#include <stdatomic.h>
+
+#include "allocator/util.h"
+
+extern GH_HIDDEN _Atomic size_t gh_gate_size;
+
+static inline bool gh_gate_passes(size_t size) {
+    return gh_likely(size < atomic_load_explicit(&gh_gate_size, memory_order_relaxed));
+}
+
+GH_HIDDEN void gh_gate_open(void);          // start-up is done
+GH_HIDDEN void gh_gate_driver_loaded(void); // from now on callers matter
+
+// The slow way for every allocating function. `alignment` is a power of two; 0: none asked for.
+// `caller` is the return address of the interposed function. NULL with errno ENOMEM.
+GH_HIDDEN void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller);
+GH_HIDDEN void *gh_reallocate(void *pointer, size_t size, const void *caller);
+GH_HIDDEN void gh_deallocate(void *pointer);
+GH_HIDDEN size_t gh_usable_size(void *pointer);
+
+// The C library's own heap, for processes that we stay out of and for blocks that are its.
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *pointer, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *pointer);
+
+#endif

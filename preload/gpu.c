@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+//
+// Scopes, pending work, imports of regions (gpu.h). Order of events for a region: it appears
+// (flag), a drain pins it and imports it into each scope; it becomes wholly free (flag), a drain
+// releases its imports and discards it. A region that no scope took is unpinned again, so its
+// pages can be purged like any others.
+#include "gpu.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "allocator/arena_set.h"
+#include "allocator/lock.h"
+#include "config.h"
+#include "log.h"
+#include "memory_limit.h"
+#include "pieces.h"
+#include "service_thread.h"
+#include "stats.h"
+
+_Atomic uint8_t gh_gpu_pending;
+_Atomic uint64_t gh_gpu_imported[GH_REGION_MAX + 1];
+
+struct scope {
+    const struct gh_gpu_backend_ops *ops; // NULL: closed
+    void *data;
+    bool takes_nothing; // answered ENOTSUP once
+};
+
+// All under the import lock; `open_scopes` is also read without it.
+static struct gh_lock import_lock = GH_LOCK_INIT(GH_RANK_IMPORT);
+static struct scope scopes[GH_SCOPE_MAX];
+static _Atomic uint64_t open_scopes;
+static uint64_t refused[GH_REGION_MAX + 1]; // bit s: scope s refused this region
+static uint32_t seen_generation[GH_REGION_MAX + 1];
+static size_t imported_size[GH_REGION_MAX + 1]; // counted in imported_bytes
+static uint16_t highest_id;
+static uint64_t imported_bytes;
+static bool limit_was_hit;
+static atomic_bool orphan;
+
+static atomic_flag refusal_said = ATOMIC_FLAG_INIT;
+static atomic_flag limit_said = ATOMIC_FLAG_INIT;
+
+// True while this thread is in a driver on our behalf: what the driver then calls through its
+// own tables must pass.
+static GH_TLS bool inside;
+
+static void raise_pending(void) {
+    atomic_store_explicit(&gh_gpu_pending, 1, memory_order_release);
+}
+
+static void region_appeared(void) {
+    if (atomic_load_explicit(&open_scopes, memory_order_relaxed) != 0)
+        raise_pending();
+}
+
+const struct gh_region_ops gh_gpu_region_ops = { .appeared = region_appeared, .retired = raise_pending };
+
+void gh_gpu_lock(void) {
+    gh_lock_acquire(&import_lock);
+    inside = true;
+}
+
+void gh_gpu_unlock(void) {
+    inside = false;
+    gh_lock_release(&import_lock);
+}
+
+bool gh_gpu_try_enter(void) {
+    if (inside)
+        return false;
+    gh_gpu_lock();
+    return true;
+}
+
+int gh_gpu_import_piece(unsigned scope, void *base, size_t size_bytes, const char **why_out) {
+    if (scopes[scope].ops == NULL) {
+        *why_out = "the context is gone";
+        return EINVAL;
+    }
+    return scopes[scope].ops->import(scopes[scope].data, base, size_bytes, why_out);
+}
+
+void gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes) {
+    if (scopes[scope].ops != NULL && scopes[scope].ops->release(scopes[scope].data, base, size_bytes) != 0)
+        gh_log(GH_LOG_ERROR, "a driver refused to release an import that a wrap made");
+}
+
+uint64_t gh_gpu_open_scopes(void) {
+    return atomic_load_explicit(&open_scopes, memory_order_acquire);
+}
+
+bool gh_gpu_is_orphan(void) {
+    return atomic_load_explicit(&orphan, memory_order_relaxed);
+}
+
+static uint64_t nanoseconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void say_refused(const struct scope *scope, size_t size, const char *why) {
+    struct gh_text line;
+    gh_text_start(&line);
+    gh_text_add(&line, scope->ops->name);
+    gh_text_add(&line, " refused to import ");
+    gh_text_add_number(&line, size / GH_KIB);
+    gh_text_add(&line, " KiB of heap (");
+    gh_text_add(&line, why);
+    gh_text_add(&line, "); it stays usable, but not by the GPU in place (GPUHOST_LOG=info says each time; "
+                       "GPUHOST_BACKEND=none stops the attempts)");
+    if (gh_config.log >= GH_LOG_INFO)
+        gh_log_text(GH_LOG_INFO, &line);
+    else
+        gh_log_once(&refusal_said, GH_LOG_WARNING, &line);
+}
+
+static void say_limit(uint64_t limit) {
+    struct gh_text line;
+    gh_text_start(&line);
+    gh_text_add(&line, "the limit of ");
+    gh_text_add_number(&line, limit / GH_MIB);
+    gh_text_add(&line, " MiB of imported memory is reached; further heap is not visible to the GPU "
+                       "(GPUHOST_LIMIT changes it)");
+    gh_log_once(&limit_said, GH_LOG_WARNING, &line);
+}
+
+// One region into one scope. The region is pinned.
+static bool import_into(unsigned index, uint16_t id, uintptr_t base, size_t size) {
+    struct scope *scope = &scopes[index];
+    const char *why = "no reason given";
+    if (gh_pieces_overlap(index, base, base + size)) {
+        // Memory that was wrapped while its region was not imported; the wraps keep it visible.
+        refused[id] |= UINT64_C(1) << index;
+        return false;
+    }
+    uint64_t start = nanoseconds_now();
+    int error = scope->takes_nothing ? ENOTSUP : scope->ops->import(scope->data, (void *)base, size, &why);
+    gh_stats_add(&gh_stats.import_nanoseconds, nanoseconds_now() - start);
+    if (error == 0) {
+        gh_stats_add(&gh_stats.imports, 1);
+        atomic_fetch_or_explicit(&gh_gpu_imported[id], UINT64_C(1) << index, memory_order_release);
+        return true;
+    }
+    if (!scope->takes_nothing)
+        say_refused(scope, size, why);
+    scope->takes_nothing = scope->takes_nothing || error == ENOTSUP;
+    refused[id] |= UINT64_C(1) << index;
+    return false;
+}
+
+// Is the region imported in a scope whose imports need the pages to stay?
+static bool needs_pin(uint16_t id) {
+    uint64_t bits = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed);
+    for (unsigned index = 0; index < GH_SCOPE_MAX; index++) {
+        if ((bits >> index & 1) != 0 && scopes[index].ops->pins)
+            return true;
+    }
+    return false;
+}
+
+// Pins stand for imports: one pin while the region is imported anywhere.
+static void import_region(uint16_t id, uint64_t wanted) {
+    uintptr_t base;
+    size_t size;
+    if (!gh_region_pool_pin(id, &base, &size))
+        return;
+    bool was_imported = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) != 0;
+    bool had_pin = needs_pin(id);
+    uint64_t limit = gh_memory_limit_bytes();
+    if (!was_imported && imported_bytes + size > limit) {
+        refused[id] |= wanted;
+        limit_was_hit = true;
+        say_limit(limit);
+    } else {
+        for (unsigned index = 0; index < GH_SCOPE_MAX; index++) {
+            if ((wanted >> index & 1) != 0)
+                import_into(index, id, base, size);
+        }
+    }
+    bool is_imported = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) != 0;
+    if (is_imported && !was_imported) {
+        imported_size[id] = size;
+        imported_bytes += size;
+    }
+    if (had_pin || !needs_pin(id))
+        gh_region_pool_unpin(id);
+    gh_stats_set(&gh_stats.bytes_imported, imported_bytes);
+}
+
+// False when a driver keeps an import: then the pages must never be anything else again.
+static bool release_imports(uint16_t id, uintptr_t base, size_t size, uint64_t which) {
+    uint64_t bits = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) & which;
+    bool all_released = true;
+    for (unsigned index = 0; index < GH_SCOPE_MAX; index++) {
+        if ((bits >> index & 1) == 0)
+            continue;
+        int error = scopes[index].ops->release(scopes[index].data, (void *)base, size);
+        gh_stats_add(&gh_stats.releases, 1);
+        if (error != 0) {
+            gh_log(GH_LOG_ERROR, "a driver refused to release an import; its pages are kept");
+            all_released = false;
+        }
+    }
+    return all_released;
+}
+
+static void forget_imports(uint16_t id, uint64_t which) {
+    uint64_t before = atomic_fetch_and_explicit(&gh_gpu_imported[id], ~which, memory_order_release);
+    if (before != 0 && (before & ~which) == 0) {
+        imported_bytes -= imported_size[id];
+        imported_size[id] = 0;
+    }
+    refused[id] &= ~which;
+    gh_stats_set(&gh_stats.bytes_imported, imported_bytes);
+}
+
+static void release_retired(void) {
+    struct gh_region *region;
+    while ((region = gh_region_pool_pop_retired(gh_arena_set_heap())) != NULL) {
+        uintptr_t base = region->base;
+        for (unsigned index = 0; index < GH_SCOPE_MAX; index++)
+            gh_pieces_drop_range(index, base, base + region->size_bytes);
+        bool released = release_imports(region->id, base, region->size_bytes, ~UINT64_C(0));
+        forget_imports(region->id, ~UINT64_C(0));
+        if (released)
+            gh_region_pool_discard(region);
+        if (limit_was_hit) { // there is room again: ask for everything that was left out
+            memset(refused, 0, sizeof(refused));
+            limit_was_hit = false;
+            raise_pending();
+        }
+    }
+}
+
+static void import_new(void) {
+    uint64_t open = gh_gpu_open_scopes();
+    // Ids are given out from 1 up and reused; an id that was never used ends the walk.
+    while (highest_id < GH_REGION_MAX && gh_regions[highest_id + 1].id != 0)
+        highest_id++;
+    for (uint16_t id = 1; id <= highest_id; id++) {
+        if (seen_generation[id] != gh_regions[id].generation) {
+            // An unpinned region may be unmapped, and its id used again, without a word to us.
+            seen_generation[id] = gh_regions[id].generation;
+            forget_imports(id, ~UINT64_C(0));
+        }
+        uint64_t done = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) | refused[id];
+        uint64_t wanted = open & ~done;
+        if (wanted != 0 && gh_regions[id].state == GH_REGION_ACTIVE && !gh_regions[id].plain)
+            import_region(id, wanted);
+    }
+}
+
+void gh_gpu_drain(void) {
+    if (inside)
+        return;
+    gh_gpu_lock();
+    // A driver mallocs while it imports, which can map a region: look again, but not for ever.
+    for (int round = 0; round < 8 && atomic_exchange_explicit(&gh_gpu_pending, 0, memory_order_acquire) != 0; round++) {
+        if (gh_gpu_is_orphan())
+            break;
+        release_retired();
+        import_new();
+    }
+    gh_gpu_unlock();
+}
+
+unsigned gh_gpu_scope_open(const struct gh_gpu_backend_ops *ops, void *data) {
+    if (gh_gpu_is_orphan())
+        return GH_NO_SCOPE;
+    gh_gpu_lock();
+    uint64_t open = gh_gpu_open_scopes();
+    unsigned index = open == ~UINT64_C(0) ? GH_NO_SCOPE : (unsigned)__builtin_ctzll(~open);
+    if (index != GH_NO_SCOPE) {
+        scopes[index] = (struct scope){ .ops = ops, .data = data };
+        for (uint16_t id = 1; id <= highest_id; id++)
+            refused[id] &= ~(UINT64_C(1) << index);
+        atomic_store_explicit(&open_scopes, open | UINT64_C(1) << index, memory_order_release);
+        raise_pending();
+    }
+    gh_gpu_unlock();
+    if (index == GH_NO_SCOPE)
+        gh_log(GH_LOG_WARNING, "64 GPU scopes are open; further ones get no heap in place");
+    else
+        gh_service_thread_start();
+    return index;
+}
+
+void gh_gpu_scope_close(unsigned scope, bool release) {
+    if (scope >= GH_SCOPE_MAX)
+        return;
+    uint64_t bit = UINT64_C(1) << scope;
+    gh_gpu_lock();
+    // First what is retired: its imports in this scope must not outlive it either.
+    if (!gh_gpu_is_orphan() && release)
+        release_retired();
+    atomic_fetch_and_explicit(&open_scopes, ~bit, memory_order_release);
+    for (uint16_t id = 1; id <= highest_id; id++) {
+        if ((atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) & bit) == 0)
+            continue;
+        uintptr_t base = gh_regions[id].base;
+        size_t size = gh_regions[id].size_bytes;
+        if (release && !gh_gpu_is_orphan())
+            (void)release_imports(id, base, size, bit);
+        bool had_pin = needs_pin(id);
+        forget_imports(id, bit);
+        if (had_pin && !needs_pin(id))
+            gh_region_pool_unpin(id);
+    }
+    gh_pieces_drop_scope(scope, release && !gh_gpu_is_orphan());
+    scopes[scope].ops = NULL;
+    gh_gpu_unlock();
+}
+
+bool gh_gpu_covers(unsigned scope, const void *pointer, size_t size_bytes) {
+    const struct gh_region *region = gh_region_find(pointer);
+    if (region == NULL || region->plain)
+        return false;
+    uint64_t bits = atomic_load_explicit(&gh_gpu_imported[region->id], memory_order_acquire);
+    return (bits >> scope & 1) != 0 && size_bytes <= region->base + region->size_bytes - (uintptr_t)pointer;
+}
+
+void gh_gpu_fork_child(void) {
+    gh_lock_reset(&import_lock);
+    inside = false;
+    atomic_store_explicit(&gh_gpu_pending, 0, memory_order_relaxed);
+    if (gh_gpu_open_scopes() == 0)
+        return;
+    atomic_store_explicit(&orphan, true, memory_order_relaxed);
+    atomic_store_explicit(&open_scopes, 0, memory_order_relaxed);
+    for (uint16_t id = 1; id <= highest_id; id++)
+        atomic_store_explicit(&gh_gpu_imported[id], 0, memory_order_relaxed);
+    imported_bytes = 0;
+    gh_stats_set(&gh_stats.bytes_imported, 0);
+    gh_pieces_fork_child();
+}

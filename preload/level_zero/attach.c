@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+//
+// Attach and detach (attach.h). The attach lock (GH_RANK_LIFE) is held while the driver is asked
+// what it can do; malloc takes no lock of that rank.
+//
+// Scope: imports go into a context of our own, so that they outlive the program's contexts. Then
+// one page is imported there and asked for in the program's context: known, and one import is
+// good for the whole driver; unknown, and each context is a scope of its own.
+#include "attach.h"
+
+#include <string.h>
+
+#include "../config.h"
+#include "../log.h"
+#include "../pieces.h"
+#include "../wraps.h"
+#include "allocator/lock.h"
+#include "allocator/os_mem.h"
+#include "backend.h"
+
+static struct gh_lock attach_lock = GH_LOCK_INIT(GH_RANK_LIFE);
+
+static void say(int level, const struct gh_ze_driver *driver, const char *what) {
+    struct gh_text line;
+    gh_text_start(&line);
+    gh_text_add(&line, driver->name);
+    gh_text_add(&line, ": ");
+    gh_text_add(&line, what);
+    gh_log_text(level, &line);
+}
+
+static void find_devices(struct gh_ze_driver *driver) {
+    // The device table is not behind the door; the driver's exported getter has it.
+    driver->max_import_bytes = 0;
+    driver->all_system = false;
+    driver->device_count = 0;
+    const ze_device_dditable_t *table = gh_ze_device_table(driver);
+    if (table == NULL || table->pfnGet == NULL)
+        return;
+    uint32_t count = sizeof(driver->devices) / sizeof(driver->devices[0]);
+    if (table->pfnGet(driver->handle, &count, driver->devices) != ZE_RESULT_SUCCESS)
+        return;
+    driver->device_count = count;
+    driver->all_system = count != 0;
+    for (uint32_t i = 0; i < count; i++) {
+        ze_device_properties_t properties = { .stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES };
+        if (table->pfnGetProperties(driver->devices[i], &properties) == ZE_RESULT_SUCCESS &&
+            (driver->max_import_bytes == 0 || properties.maxMemAllocSize < driver->max_import_bytes))
+            driver->max_import_bytes = properties.maxMemAllocSize;
+        ze_device_memory_access_properties_t access = { .stype = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES };
+        bool system = table->pfnGetMemoryAccessProperties(driver->devices[i], &access) == ZE_RESULT_SUCCESS &&
+                      (access.sharedSystemAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW) != 0;
+        driver->all_system = driver->all_system && system;
+    }
+}
+
+static bool has_memmap(struct gh_ze_driver *driver) {
+    uint32_t count = 0;
+    ze_pfnDriverGetExtensionProperties_t get = gh_ze_real_driver(driver).pfnGetExtensionProperties;
+    if (get == NULL || get(driver->handle, &count, NULL) != ZE_RESULT_SUCCESS || count == 0)
+        return false;
+    size_t bytes = gh_align_up(count * sizeof(ze_driver_extension_properties_t), GH_PAGE_SIZE);
+    ze_driver_extension_properties_t *list = gh_os_map_table(bytes);
+    bool found = false;
+    if (list != NULL && get(driver->handle, &count, list) == ZE_RESULT_SUCCESS) {
+        for (uint32_t i = 0; i < count; i++)
+            found = found || strncmp(list[i].name, GH_ZE_MEMMAP_EXTENSION, sizeof(list[i].name)) == 0;
+    }
+    if (list != NULL)
+        gh_os_unmap(list, bytes);
+    return found;
+}
+
+static bool create_own_context(struct gh_ze_driver *driver) {
+    ze_context_desc_t descriptor = { .stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC };
+    return gh_ze_real_context(driver).pfnCreate(driver->handle, &descriptor, &driver->own_context) == ZE_RESULT_SUCCESS;
+}
+
+// Is what our own context imports known in the program's?
+static bool probe_driver_wide(struct gh_ze_driver *driver, ze_context_handle_t context) {
+    struct gh_ze_scope scope = { driver, driver->own_context };
+    const char *why = "";
+    char *page = gh_os_map_table(GH_PAGE_SIZE);
+    bool wide = false;
+    if (page == NULL)
+        return false;
+    page[0] = 1;
+    gh_gpu_lock();
+    if (gh_ze_memmap_ops.import(&scope, page, GH_PAGE_SIZE, &why) == 0) {
+        wide = gh_ze_is_known(driver, context, page);
+        if (gh_ze_memmap_ops.release(&scope, page, GH_PAGE_SIZE) != 0)
+            page = NULL; // still the driver's; one page is lost
+    }
+    gh_gpu_unlock();
+    if (page != NULL)
+        gh_os_unmap(page, GH_PAGE_SIZE);
+    return wide;
+}
+
+static void choose_scope(struct gh_ze_driver *driver, ze_context_handle_t context) {
+    atomic_store_explicit(&driver->state, GH_ZE_USELESS, memory_order_release);
+    if (gh_config.import == GH_IMPORT_NEVER)
+        return;
+    find_devices(driver);
+    const struct gh_gpu_backend_ops *ops = &gh_ze_memmap_ops;
+    if (driver->all_system && gh_config.import == GH_IMPORT_AUTO) {
+        ops = &gh_ze_system_ops;
+    } else {
+        driver->all_system = false;
+        if (!has_memmap(driver)) {
+            say(GH_LOG_WARNING, driver, "has no " GH_ZE_MEMMAP_EXTENSION "; its devices do not see the heap in place "
+                                        "(a newer driver does)");
+            return;
+        }
+        if (!create_own_context(driver)) {
+            say(GH_LOG_WARNING, driver, "gives us no context; its devices do not see the heap in place");
+            return;
+        }
+        driver->per_context = context != NULL && !probe_driver_wide(driver, context);
+    }
+    if (!driver->per_context) {
+        struct gh_ze_scope *data = gh_ze_scope_data(driver, driver->own_context);
+        driver->scope = data == NULL ? GH_NO_SCOPE : gh_gpu_scope_open(ops, data);
+    }
+    say(GH_LOG_INFO, driver, driver->all_system    ? "its devices use all system memory as it is; nothing is imported"
+                             : driver->per_context ? "attached; each context gets imports of its own"
+                                                   : "attached; one import serves all its contexts");
+    atomic_store_explicit(&driver->state, GH_ZE_ATTACHED, memory_order_release);
+}
+
+static void register_context(struct gh_ze_driver *driver, ze_context_handle_t context) {
+    for (unsigned i = 0; i < GH_ZE_CONTEXT_MAX; i++) {
+        struct gh_ze_context *entry = &driver->contexts[i];
+        if (atomic_load_explicit(&entry->handle, memory_order_relaxed) != NULL)
+            continue;
+        struct gh_ze_scope *data = gh_ze_scope_data(driver, context);
+        entry->scope = data == NULL ? GH_NO_SCOPE : gh_gpu_scope_open(&gh_ze_memmap_ops, data);
+        atomic_store_explicit(&entry->handle, context, memory_order_release);
+        return;
+    }
+    say(GH_LOG_WARNING, driver, "more than 256 contexts; further ones do not see the heap in place");
+}
+
+void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_context_handle_t context) {
+    if (gh_gpu_is_orphan()) {
+        static atomic_flag said = ATOMIC_FLAG_INIT;
+        struct gh_text line;
+        gh_text_start(&line);
+        gh_text_add(&line, "a forked child uses a GPU that its parent had opened; the heap is not visible in place here "
+                           "(start the child with exec, or open the GPU after fork)");
+        gh_log_once(&said, GH_LOG_WARNING, &line);
+        return;
+    }
+    gh_lock_acquire(&attach_lock);
+    if (atomic_load_explicit(&driver->state, memory_order_relaxed) == GH_ZE_NEW) {
+        driver->handle = handle;
+        choose_scope(driver, context);
+    }
+    if (driver->per_context && context != NULL && gh_ze_scope_of(driver, context) == GH_NO_SCOPE)
+        register_context(driver, context);
+    gh_lock_release(&attach_lock);
+    gh_ze_pass(driver);
+}
+
+static void forget_wraps(unsigned scope, ze_context_handle_t context) {
+    struct gh_wrap wrap;
+    while (gh_wraps_remove_of(context, scope, &wrap)) {
+        if (wrap.has_pieces)
+            gh_pieces_uncover(scope, gh_align_down(wrap.pointer, GH_PAGE_SIZE),
+                              gh_align_up(wrap.pointer + wrap.size_bytes, GH_PAGE_SIZE), wrap.sequence);
+    }
+}
+
+void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context) {
+    unsigned scope = gh_ze_scope_of(driver, context);
+    if (scope == GH_NO_SCOPE)
+        return;
+    forget_wraps(scope, context);
+    if (!driver->per_context)
+        return;
+    gh_lock_acquire(&attach_lock);
+    gh_gpu_scope_close(scope, true);
+    for (unsigned i = 0; i < GH_ZE_CONTEXT_MAX; i++) {
+        if (atomic_load_explicit(&driver->contexts[i].handle, memory_order_relaxed) == context)
+            atomic_store_explicit(&driver->contexts[i].handle, NULL, memory_order_release);
+    }
+    gh_lock_release(&attach_lock);
+}
+
+unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle_t context) {
+    if (atomic_load_explicit(&driver->state, memory_order_acquire) != GH_ZE_ATTACHED || gh_gpu_is_orphan())
+        return GH_NO_SCOPE;
+    if (!driver->per_context)
+        return driver->scope;
+    for (unsigned i = 0; i < GH_ZE_CONTEXT_MAX; i++) {
+        if (atomic_load_explicit(&driver->contexts[i].handle, memory_order_acquire) == context)
+            return driver->contexts[i].scope;
+    }
+    return GH_NO_SCOPE;
+}
+
+void gh_ze_bring_pending(struct gh_ze_driver *driver) {
+    (void)driver;
+    gh_gpu_drain();
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// Attaching to a Level Zero driver: what it can do, which scope its imports have, which scope a
+// context belongs to.
+#ifndef GH_LEVEL_ZERO_ATTACH_H
+#define GH_LEVEL_ZERO_ATTACH_H
+
+#include "driver.h"
+
+// A context was created (or is the driver's default one). The first call attaches. Afterwards
+// the whole heap is visible in the context. Calls the driver; no lock held.
+GH_HIDDEN void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_context_handle_t context);
+
+// A context is about to be destroyed: its wraps are forgotten, and its imports released when they
+// are its own.
+GH_HIDDEN void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context);
+
+// The scope that imports for this context belong to, or GH_NO_SCOPE. Lock-free.
+GH_HIDDEN unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle_t context);
+
+// Brings what is pending; the slow way of every door.
+GH_HIDDEN void gh_ze_bring_pending(struct gh_ze_driver *driver);
+
+static inline void gh_ze_pass(struct gh_ze_driver *driver) {
+    if (gh_unlikely(gh_gpu_has_pending()))
+        gh_ze_bring_pending(driver);
+}
+
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// Making and freeing a wrap, for the doors that do either (zeMemAllocHost, zeMemFree, and the
+// older import functions).
+#ifndef GH_LEVEL_ZERO_WRAP_H
+#define GH_LEVEL_ZERO_WRAP_H
+
+#include "driver.h"
+
+// The range is not empty and does not wrap round; it need not be aligned. Calls the driver when
+// no import covers it yet. No lock held.
+GH_HIDDEN ze_result_t gh_ze_wrap(struct gh_ze_driver *driver, unsigned scope, ze_context_handle_t context,
+                                 void *pointer, size_t size);
+
+// False when no wrap starts at the pointer.
+GH_HIDDEN bool gh_ze_unwrap(unsigned scope, void *pointer);
+
+#endif

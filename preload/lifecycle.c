@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+//
+// Start-up, the one constructor and the one destructor (lifecycle.h). Start-up reads the
+// environment block directly, boots jemalloc with our hooks and publishes the result last.
+#include "lifecycle.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "allocator/arena_set.h"
+#include "config.h"
+#include "fork.h"
+#include "gate.h"
+#include "gpu.h"
+#include "log.h"
+#include "stats.h"
+
+_Atomic int gh_life;
+static GH_TLS bool starting_here;
+
+static unsigned arenas_for(unsigned processors) {
+    // One arena for each processor up to eight, then one for every two more: threads spread well
+    // enough, and idle arenas do not hold memory.
+    return processors <= 8 ? processors : processors < 56 ? 8 + (processors - 8) / 2 : 32;
+}
+
+static unsigned count_processors(void) {
+    cpu_set_t set; // sysconf() may open files and, in some libcs, allocate
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count < 1 ? 1u : (unsigned)count;
+}
+
+static const char *program_path(void) {
+    const char *path = (const char *)getauxval(AT_EXECFN); // NOLINT: the kernel's own string
+    return path == NULL ? "" : path;
+}
+
+extern void *__libc_stack_end; // ld.so's: where the kernel put argc, argv and the environment
+
+// libc sets `environ` in its own initialiser, which may run after the first allocation.
+static char **find_environment(void) {
+    if (environ != NULL)
+        return environ;
+    const long *stack = __libc_stack_end;
+    return stack == NULL ? NULL : (char **)(uintptr_t)(stack + stack[0] + 2);
+}
+
+static const char *environment_value(const char *name) {
+    char **environment = find_environment();
+    size_t length = strlen(name);
+    for (; environment != NULL && *environment != NULL; environment++) {
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    }
+    return NULL;
+}
+
+static int start_heap(void) {
+    struct gh_arena_options options = {
+        .arenas = gh_config.arenas != 0 ? (unsigned)gh_config.arenas : arenas_for(count_processors()),
+        .decay_ms = gh_config.decay_ms,
+        .region_min_bytes = gh_align_up(gh_config.region_min, GH_PAGE_SIZE),
+        .region_max_bytes = gh_align_up(gh_config.region_max, GH_PAGE_SIZE),
+        .hugepages = gh_config.hugepages != 0,
+        .ops = &gh_gpu_region_ops,
+    };
+    // Before jemalloc registers its own: prepare handlers run last-registered-first, and the
+    // pool's lock comes after jemalloc's.
+    gh_fork_register();
+    return gh_arena_set_start(&options);
+}
+
+static int start_as_starter(void) {
+    int saved_errno = errno;
+    starting_here = true;
+    gh_log_start();
+    bool privileged = getauxval(AT_SECURE) != 0;
+    gh_config_read(find_environment(), privileged);
+    int result = GH_LIFE_SERVING;
+    if (!gh_config.enable || gh_config_lists(gh_config.exclude, program_path())) {
+        result = GH_LIFE_ASIDE;
+    } else if (start_heap() != 0) {
+        gh_log(GH_LOG_ERROR, "the heap could not be started (too little address space?); malloc is glibc's");
+        result = GH_LIFE_ASIDE;
+    }
+    const char *help = privileged ? NULL : environment_value("GPUHOST_HELP");
+    if (help != NULL && *help != '\0')
+        gh_config_print(help);
+    starting_here = false;
+    atomic_store_explicit(&gh_life, result, memory_order_release);
+    if (result == GH_LIFE_SERVING)
+        gh_gate_open();
+    errno = saved_errno;
+    return result;
+}
+
+int gh_start(void) {
+    int expected = GH_LIFE_NEW;
+    if (atomic_compare_exchange_strong(&gh_life, &expected, GH_LIFE_STARTING))
+        return start_as_starter();
+    while (expected == GH_LIFE_STARTING && !starting_here) {
+        sched_yield();
+        expected = atomic_load_explicit(&gh_life, memory_order_acquire);
+    }
+    return expected;
+}
+
+// 101 is the first priority that is not the implementation's: before jemalloc's own constructor,
+// which would boot it without our options.
+__attribute__((constructor(101))) static void construct(void) {
+    gh_start();
+}
+
+__attribute__((destructor)) static void destruct(void) {
+    gh_stats_print_at_exit();
+}

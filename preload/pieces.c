@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+//
+// Pieces (pieces.h), a treap for each scope, ordered by address. All of it under the import lock.
+#include "pieces.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "allocator/os_mem.h"
+#include "gpu.h"
+
+struct piece {
+    uintptr_t start;
+    uintptr_t end;
+    uint64_t sequence; // of the cover that made it; later covers have higher ones
+    uint32_t refs;
+    uint32_t priority;
+    struct piece *left;
+    struct piece *right;
+};
+
+_Atomic size_t gh_pieces_count;
+
+static struct piece *roots[GH_SCOPE_MAX];
+static struct piece *unused; // linked by `right`
+static uint64_t last_sequence;
+static uint32_t random_state = 2463534242u;
+
+#define CHUNK_BYTES (64 * GH_KIB)
+
+static struct piece *node_take(void) {
+    if (unused == NULL) {
+        struct piece *chunk = gh_os_map_table(CHUNK_BYTES);
+        if (chunk == NULL)
+            return NULL;
+        for (size_t i = 0; i < CHUNK_BYTES / sizeof(*chunk); i++) {
+            chunk[i].right = unused;
+            unused = &chunk[i];
+        }
+    }
+    struct piece *piece = unused;
+    unused = piece->right;
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 17;
+    random_state ^= random_state << 5;
+    *piece = (struct piece){ .priority = random_state };
+    return piece;
+}
+
+static void node_give(struct piece *piece) {
+    piece->right = unused;
+    unused = piece;
+}
+
+// Everything that starts below `address` goes left.
+static void split(struct piece *tree, uintptr_t address, struct piece **left, struct piece **right) {
+    if (tree == NULL) {
+        *left = NULL;
+        *right = NULL;
+    } else if (tree->start < address) {
+        *left = tree;
+        split(tree->right, address, &tree->right, right);
+    } else {
+        *right = tree;
+        split(tree->left, address, left, &tree->left);
+    }
+}
+
+static struct piece *join(struct piece *left, struct piece *right) {
+    if (left == NULL)
+        return right;
+    if (right == NULL)
+        return left;
+    if (left->priority > right->priority) {
+        left->right = join(left->right, right);
+        return left;
+    }
+    right->left = join(left, right->left);
+    return right;
+}
+
+static void tree_insert(unsigned scope, struct piece *piece) {
+    struct piece *left;
+    struct piece *right;
+    split(roots[scope], piece->start, &left, &right);
+    roots[scope] = join(join(left, piece), right);
+    atomic_fetch_add_explicit(&gh_pieces_count, 1, memory_order_relaxed);
+}
+
+static void tree_remove(unsigned scope, struct piece *piece) {
+    struct piece **link = &roots[scope];
+    while (*link != piece)
+        link = piece->start < (*link)->start ? &(*link)->left : &(*link)->right;
+    *link = join(piece->left, piece->right);
+    atomic_fetch_sub_explicit(&gh_pieces_count, 1, memory_order_relaxed);
+}
+
+// The first piece that ends above `address`: the one that holds it, or the next one.
+static struct piece *first_above(unsigned scope, uintptr_t address) {
+    struct piece *best = NULL;
+    for (struct piece *piece = roots[scope]; piece != NULL;) {
+        if (piece->end > address) {
+            best = piece;
+            piece = piece->left;
+        } else {
+            piece = piece->right;
+        }
+    }
+    return best;
+}
+
+// The imported region that holds `address`, or NULL.
+static const struct gh_region *imported_region(unsigned scope, uintptr_t address) {
+    const struct gh_region *region = gh_region_find((void *)address);
+    return region != NULL && gh_gpu_covers(scope, (void *)address, 1) ? region : NULL;
+}
+
+// Where the next imported region after `address` starts, at most `limit`. Regions start on slots.
+static uintptr_t next_region(unsigned scope, uintptr_t address, uintptr_t limit) {
+    uintptr_t slot = gh_align_down(address, GH_SLOT_SIZE) + GH_SLOT_SIZE;
+    for (; slot < limit; slot += GH_SLOT_SIZE) {
+        if (gh_region_entry((void *)slot) != 0 && imported_region(scope, slot) != NULL)
+            return slot;
+    }
+    return limit;
+}
+
+// A piece on a region that is not imported (refused, over the limit, plain) pins it, so that the
+// pages stay.
+static void pin_regions(uintptr_t start, uintptr_t end, bool pin) {
+    for (uintptr_t at = start; at < end; at = gh_align_down(at, GH_SLOT_SIZE) + GH_SLOT_SIZE) {
+        const struct gh_region *region = gh_region_find((void *)at);
+        if (region == NULL || (at != start && region == gh_region_find((void *)(at - GH_SLOT_SIZE))))
+            continue; // each region once, however many slots it has
+        uintptr_t base;
+        size_t size;
+        if (!pin)
+            gh_region_pool_unpin(region->id);
+        else if (!gh_region_pool_pin(region->id, &base, &size))
+            continue;
+    }
+}
+
+static int piece_make(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence, uint32_t refs,
+                      const char **why_out) {
+    struct piece *piece = node_take();
+    if (piece == NULL) {
+        *why_out = "no memory";
+        return ENOMEM;
+    }
+    pin_regions(start, end, true);
+    int error = gh_gpu_import_piece(scope, (void *)start, end - start, why_out);
+    if (error != 0) {
+        pin_regions(start, end, false);
+        node_give(piece);
+        return error;
+    }
+    piece->start = start;
+    piece->end = end;
+    piece->sequence = sequence;
+    piece->refs = refs;
+    tree_insert(scope, piece);
+    return 0;
+}
+
+static void piece_release(unsigned scope, struct piece *piece, bool call_driver) {
+    tree_remove(scope, piece);
+    if (call_driver)
+        gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
+    pin_regions(piece->start, piece->end, false);
+    node_give(piece);
+}
+
+static void uncover(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence) {
+    for (struct piece *piece = first_above(scope, start); piece != NULL && piece->start < end;) {
+        uintptr_t piece_end = piece->end;
+        // One that is younger than the wrap took the place of memory that went away under it.
+        if (piece->sequence <= sequence && --piece->refs == 0)
+            piece_release(scope, piece, true);
+        piece = first_above(scope, piece_end);
+    }
+}
+
+int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, struct gh_cover *out, const char **why_out) {
+    *out = (struct gh_cover){ 0 };
+    gh_gpu_lock();
+    uint64_t sequence = ++last_sequence;
+    int error = 0;
+    uintptr_t at = start;
+    while (at < end && error == 0) {
+        const struct gh_region *region = imported_region(scope, at);
+        out->segments++;
+        if (region != NULL) {
+            at = region->base + region->size_bytes;
+            continue;
+        }
+        out->has_pieces = true;
+        struct piece *piece = first_above(scope, at);
+        if (piece != NULL && piece->start <= at) {
+            piece->refs++;
+            at = piece->end;
+            continue;
+        }
+        uintptr_t gap_end = next_region(scope, at, end);
+        if (piece != NULL && piece->start < gap_end)
+            gap_end = piece->start;
+        error = piece_make(scope, at, gap_end, sequence, 1, why_out);
+        if (error == 0) {
+            out->imported++;
+            at = gap_end;
+        }
+    }
+    if (error != 0)
+        uncover(scope, start, at, sequence);
+    out->sequence = sequence;
+    gh_gpu_unlock();
+    return error;
+}
+
+void gh_pieces_uncover(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence) {
+    gh_gpu_lock();
+    uncover(scope, start, end, sequence);
+    gh_gpu_unlock();
+}
+
+struct gh_segment gh_pieces_segment(unsigned scope, uintptr_t at, uintptr_t limit) {
+    struct gh_segment segment = { GH_SEGMENT_NONE, limit, 0 };
+    const struct gh_region *region = imported_region(scope, at);
+    if (region != NULL) {
+        segment.kind = GH_SEGMENT_REGION;
+        segment.end = gh_min(limit, region->base + region->size_bytes);
+        return segment;
+    }
+    if (atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0) {
+        gh_gpu_lock();
+        const struct piece *piece = first_above(scope, at);
+        if (piece != NULL && piece->start <= at) {
+            segment.kind = GH_SEGMENT_PIECE;
+            segment.end = gh_min(limit, piece->end);
+            segment.users = piece->refs;
+        } else if (piece != NULL) {
+            segment.end = gh_min(limit, piece->start);
+        }
+        gh_gpu_unlock();
+    }
+    if (segment.kind == GH_SEGMENT_NONE)
+        segment.end = next_region(scope, at, segment.end);
+    return segment;
+}
+
+void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
+    for (struct piece *piece = first_above(scope, start); piece != NULL && piece->start < end;) {
+        struct piece old = *piece;
+        piece_release(scope, piece, true);
+        const char *why;
+        // What stays keeps its references; a driver that refuses now leaves those wraps stale,
+        // which their next use is told.
+        if (old.start < start)
+            (void)piece_make(scope, old.start, start, old.sequence, old.refs, &why);
+        if (old.end > end)
+            (void)piece_make(scope, end, old.end, old.sequence, old.refs, &why);
+        piece = first_above(scope, gh_max(old.end < end ? old.end : end, start));
+    }
+}
+
+void gh_pieces_invalidate(uintptr_t start, uintptr_t end) {
+    if (atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) == 0 || !gh_gpu_try_enter())
+        return;
+    start = gh_align_down(start, GH_PAGE_SIZE);
+    end = gh_align_up(end, GH_PAGE_SIZE);
+    for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
+        gh_pieces_drop_range(scope, start, end);
+    gh_gpu_unlock();
+}
+
+bool gh_pieces_overlap(unsigned scope, uintptr_t start, uintptr_t end) {
+    const struct piece *piece = first_above(scope, start);
+    return piece != NULL && piece->start < end;
+}
+
+void gh_pieces_drop_scope(unsigned scope, bool release) {
+    while (roots[scope] != NULL)
+        piece_release(scope, roots[scope], release);
+}
+
+void gh_pieces_fork_child(void) {
+    memset(roots, 0, sizeof(roots)); // the nodes stay lost: a child has few
+    atomic_store_explicit(&gh_pieces_count, 0, memory_order_relaxed);
+}
+
+bool gh_pieces_is_valid(void) {
+    bool valid = true;
+    size_t count = 0;
+    gh_gpu_lock();
+    for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++) {
+        uintptr_t last_end = 0;
+        for (const struct piece *piece = first_above(scope, 0); piece != NULL; piece = first_above(scope, last_end)) {
+            valid = valid && piece->start >= last_end && piece->start < piece->end && piece->refs != 0 &&
+                    (piece->start | piece->end) % GH_PAGE_SIZE == 0;
+            valid = valid && next_region(scope, piece->start - 1, piece->end) == piece->end;
+            last_end = piece->end;
+            count++;
+        }
+    }
+    valid = valid && count == atomic_load_explicit(&gh_pieces_count, memory_order_relaxed);
+    gh_gpu_unlock();
+    return valid;
+}
