@@ -88,13 +88,18 @@ static int parse_number(const char *text, bool with_suffix, uint64_t *out) {
     return 0;
 }
 
-// The index of `text` in a list of words separated by commas, or EINVAL.
+// The index of `text` in a list of words separated by commas, or EINVAL. The first four letters
+// of a word are enough ("warn").
+#define ABBREVIATION_MIN 4u
+
 static int parse_choice(const char *list, const char *text, uint64_t *out) {
     size_t length = strlen(text);
     uint64_t index = 0;
     for (const char *word = list;; index++) {
         size_t word_length = strcspn(word, ",");
-        if (word_length == length && memcmp(word, text, length) == 0) {
+        bool whole = word_length == length;
+        bool abbreviated = word_length > length && length >= ABBREVIATION_MIN;
+        if ((whole || abbreviated) && memcmp(word, text, length) == 0) {
             *out = index;
             return 0;
         }

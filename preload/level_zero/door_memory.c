@@ -110,8 +110,10 @@ static bool free_answered(struct gh_ze_driver *driver, ze_context_handle_t conte
     if (gh_ze_unwrap(scope, pointer))
         return true;
     *result = ZE_RESULT_ERROR_INVALID_ARGUMENT;
-    return gh_region_find(pointer) != NULL ||
-           gh_pieces_segment(scope, (uintptr_t)pointer, (uintptr_t)pointer + 1).kind != GH_SEGMENT_NONE;
+    const struct gh_region *region = gh_region_find(pointer);
+    if (region != NULL)
+        return !region->plain; // plain memory is the driver's own
+    return gh_pieces_segment(scope, (uintptr_t)pointer, (uintptr_t)pointer + 1).kind != GH_SEGMENT_NONE;
 }
 
 static ze_result_t gh_free(struct gh_ze_driver *driver, ze_context_handle_t context, void *pointer) {
@@ -147,7 +149,8 @@ static ze_result_t gh_get_properties(struct gh_ze_driver *driver, ze_context_han
         if (device != NULL)
             *device = NULL;
     }
-    if (gh_config.hide && gh_region_find(pointer) != NULL && !gh_wraps_find((uintptr_t)pointer, scope, &wrap)) {
+    const struct gh_region *region = gh_config.hide ? gh_region_find(pointer) : NULL;
+    if (region != NULL && !region->plain && !gh_wraps_find((uintptr_t)pointer, scope, &wrap)) {
         properties->type = ZE_MEMORY_TYPE_UNKNOWN;
         properties->id = 0;
         properties->pageSize = 0;
