@@ -2,8 +2,9 @@
 //
 // mmap, munmap, madvise. New mappings come straight from the kernel: a preloaded shim that
 // interposes mmap and allocates in it would re-enter the heap. Memory is given back through
-// libc's munmap and madvise, so that whoever keeps a cache of registered memory by watching
-// those (MPI libraries do) learns of it. Called under the pool lock and inside jemalloc hooks.
+// libc's munmap and madvise, once they are known, so that whoever keeps a cache of registered
+// memory by watching those (MPI libraries do) learns of it. Called under the pool lock and inside
+// jemalloc hooks.
 #include "os_mem.h"
 
 #include <errno.h>
@@ -22,6 +23,24 @@
 // and trimming. The slower way needs `alignment` more address space for a moment, which a
 // process with RLIMIT_AS may not have.
 #define GH_OS_HINT_TRIES 8
+
+int gh_os_munmap(void *address, size_t size_bytes) {
+    return (int)syscall(SYS_munmap, address, size_bytes);
+}
+
+int gh_os_madvise(void *address, size_t size_bytes, int advice) {
+    return (int)syscall(SYS_madvise, address, size_bytes, advice);
+}
+
+void *gh_os_mmap(void *address, size_t size_bytes, int protection, int flags, int file, long offset) {
+    return (void *)(uintptr_t)syscall(SYS_mmap, address, size_bytes, protection, flags, file, offset);
+}
+
+static struct gh_os_release_ops release = { gh_os_munmap, gh_os_madvise };
+
+void gh_os_set_release_ops(const struct gh_os_release_ops *ops) {
+    release = *ops;
+}
 
 static _Atomic uintptr_t place_hint; // racy on purpose: a wrong hint costs one more try
 
@@ -102,7 +121,7 @@ void *gh_os_map_table(size_t size_bytes) {
 
 void gh_os_unmap(void *address, size_t size_bytes) {
     int saved_errno = errno;
-    if (munmap(address, size_bytes) != 0) {
+    if (release.munmap(address, size_bytes) != 0) {
         // Splitting a mapping can exceed max_map_count; giving back the pages always works.
         gh_os_purge(address, size_bytes);
     }
@@ -111,14 +130,14 @@ void gh_os_unmap(void *address, size_t size_bytes) {
 
 bool gh_os_purge(void *address, size_t size_bytes) {
     int saved_errno = errno;
-    bool done = madvise(address, size_bytes, MADV_DONTNEED) == 0;
+    bool done = release.madvise(address, size_bytes, MADV_DONTNEED) == 0;
     errno = saved_errno;
     return done;
 }
 
 void gh_os_advise_hugepage(void *address, size_t size_bytes) {
     int saved_errno = errno;
-    madvise(address, size_bytes, MADV_HUGEPAGE);
+    gh_os_madvise(address, size_bytes, MADV_HUGEPAGE);
     errno = saved_errno;
 }
 

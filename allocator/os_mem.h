@@ -21,6 +21,19 @@ GH_HIDDEN void gh_os_unmap(void *address, size_t size_bytes);
 // contents are unchanged.
 GH_HIDDEN bool gh_os_purge(void *address, size_t size_bytes);
 
+// Who gives memory back. The kernel's calls until the glue names libc's functions, which those
+// who watch for memory that goes away (caches of registered memory) may have patched.
+struct gh_os_release_ops {
+    int (*munmap)(void *address, size_t size_bytes);
+    int (*madvise)(void *address, size_t size_bytes, int advice);
+};
+GH_HIDDEN void gh_os_set_release_ops(const struct gh_os_release_ops *ops); // before threads exist
+
+// What the private jemalloc calls instead of libc's functions of these names, which are ours.
+GH_HIDDEN void *gh_os_mmap(void *address, size_t size_bytes, int protection, int flags, int file, long offset);
+GH_HIDDEN int gh_os_munmap(void *address, size_t size_bytes);
+GH_HIDDEN int gh_os_madvise(void *address, size_t size_bytes, int advice);
+
 GH_HIDDEN void gh_os_advise_hugepage(void *address, size_t size_bytes);
 
 #endif

@@ -6,10 +6,10 @@
 #define GH_PRELOAD_CONFIG_H
 
 #include "allocator/util.h"
+#include "log.h"
 
 enum { GH_BACKEND_AUTO, GH_BACKEND_LEVEL_ZERO, GH_BACKEND_NONE };
 enum { GH_IMPORT_AUTO, GH_IMPORT_ALWAYS, GH_IMPORT_NEVER };
-enum { GH_LOG_NONE, GH_LOG_ERROR, GH_LOG_WARNING, GH_LOG_INFO, GH_LOG_DEBUG };
 
 #define GH_CONFIG_TYPE_BOOL uint64_t
 #define GH_CONFIG_TYPE_CHOICE uint64_t

@@ -75,12 +75,12 @@ bool gh_gpu_try_enter(void) {
     return true;
 }
 
-int gh_gpu_import_piece(unsigned scope, void *base, size_t size_bytes, const char **why_out) {
+int gh_gpu_import_piece(unsigned scope, void *base, size_t size_bytes, bool read_only, const char **why_out) {
     if (scopes[scope].ops == NULL) {
         *why_out = "the context is gone";
         return EINVAL;
     }
-    return scopes[scope].ops->import(scopes[scope].data, base, size_bytes, why_out);
+    return scopes[scope].ops->import(scopes[scope].data, base, size_bytes, read_only, why_out);
 }
 
 void gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes) {
@@ -138,7 +138,7 @@ static bool import_into(unsigned index, uint16_t id, uintptr_t base, size_t size
         return false;
     }
     uint64_t start = nanoseconds_now();
-    int error = scope->takes_nothing ? ENOTSUP : scope->ops->import(scope->data, (void *)base, size, &why);
+    int error = scope->takes_nothing ? ENOTSUP : scope->ops->import(scope->data, (void *)base, size, false, &why);
     gh_stats_add(&gh_stats.import_nanoseconds, nanoseconds_now() - start);
     if (error == 0) {
         gh_stats_add(&gh_stats.imports, 1);

@@ -14,9 +14,10 @@ struct gh_gpu_backend_ops {
     // True when imported pages must stay in place (no purge, no unmap) until the release.
     bool pins;
 
-    // Makes [base, base + size) visible in the scope. Returns 0 or an errno; `*why_out` is then a
-    // constant text for the log. ENOTSUP: this scope will never take any import.
-    int (*import)(void *scope_data, void *base, size_t size_bytes, const char **why_out);
+    // Makes [base, base + size) visible in the scope, for reading only if so asked and possible.
+    // Returns 0 or an errno; `*why_out` is then a constant text for the log. ENOTSUP: this scope
+    // will never take any import.
+    int (*import)(void *scope_data, void *base, size_t size_bytes, bool read_only, const char **why_out);
 
     // Undoes one import, named by the base it was made with. Returns 0 or an errno.
     int (*release)(void *scope_data, void *base, size_t size_bytes);

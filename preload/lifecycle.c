@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Start-up, the one constructor and the one destructor (lifecycle.h). Start-up reads the
+// Start-up (lifecycle.h). Start-up reads the
 // environment block directly, boots jemalloc with our hooks and publishes the result last.
 #include "lifecycle.h"
 
@@ -17,7 +17,6 @@
 #include "gate.h"
 #include "gpu.h"
 #include "log.h"
-#include "stats.h"
 
 _Atomic int gh_life;
 static GH_TLS bool starting_here;
@@ -109,14 +108,4 @@ int gh_start(void) {
         expected = atomic_load_explicit(&gh_life, memory_order_acquire);
     }
     return expected;
-}
-
-// 101 is the first priority that is not the implementation's: before jemalloc's own constructor,
-// which would boot it without our options.
-__attribute__((constructor(101))) static void construct(void) {
-    gh_start();
-}
-
-__attribute__((destructor)) static void destruct(void) {
-    gh_stats_print_at_exit();
 }

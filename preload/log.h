@@ -9,6 +9,8 @@
 
 #include "allocator/util.h"
 
+enum { GH_LOG_NONE, GH_LOG_ERROR, GH_LOG_WARNING, GH_LOG_INFO, GH_LOG_DEBUG };
+
 // A line under construction. What does not fit is cut, and the line still ends.
 struct gh_text {
     size_t length;

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "allocator/os_mem.h"
+#include "config.h"
 #include "gpu.h"
+#include "mapping_part.h"
 
 struct piece {
     uintptr_t start;
@@ -15,6 +17,9 @@ struct piece {
     uint64_t sequence; // of the cover that made it; later covers have higher ones
     uint32_t refs;
     uint32_t priority;
+    bool read_only; // the driver was asked for no more
+    bool kept;      // one of the references is ours: it stays until its memory goes
+    bool suspended; // its import is released for the moment
     struct piece *left;
     struct piece *right;
 };
@@ -109,6 +114,20 @@ static struct piece *first_above(unsigned scope, uintptr_t address) {
     return best;
 }
 
+// The last piece that starts below `address`.
+static struct piece *last_below(unsigned scope, uintptr_t address) {
+    struct piece *best = NULL;
+    for (struct piece *piece = roots[scope]; piece != NULL;) {
+        if (piece->start < address) {
+            best = piece;
+            piece = piece->right;
+        } else {
+            piece = piece->left;
+        }
+    }
+    return best;
+}
+
 // The imported region that holds `address`, or NULL.
 static const struct gh_region *imported_region(unsigned scope, uintptr_t address) {
     const struct gh_region *region = gh_region_find((void *)address);
@@ -141,34 +160,53 @@ static void pin_regions(uintptr_t start, uintptr_t end, bool pin) {
     }
 }
 
-static int piece_make(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence, uint32_t refs,
-                      const char **why_out) {
+static int piece_make(unsigned scope, const struct piece *wanted, const char **why_out) {
     struct piece *piece = node_take();
     if (piece == NULL) {
         *why_out = "no memory";
         return ENOMEM;
     }
-    pin_regions(start, end, true);
-    int error = gh_gpu_import_piece(scope, (void *)start, end - start, why_out);
+    pin_regions(wanted->start, wanted->end, true);
+    int error = gh_gpu_import_piece(scope, (void *)wanted->start, wanted->end - wanted->start, wanted->read_only,
+                                    why_out);
     if (error != 0) {
-        pin_regions(start, end, false);
+        pin_regions(wanted->start, wanted->end, false);
         node_give(piece);
         return error;
     }
-    piece->start = start;
-    piece->end = end;
-    piece->sequence = sequence;
-    piece->refs = refs;
+    uint32_t priority = piece->priority;
+    *piece = *wanted;
+    piece->priority = priority;
+    piece->left = NULL;
+    piece->right = NULL;
     tree_insert(scope, piece);
     return 0;
 }
 
 static void piece_release(unsigned scope, struct piece *piece, bool call_driver) {
     tree_remove(scope, piece);
-    if (call_driver)
+    if (call_driver && !piece->suspended)
         gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
     pin_regions(piece->start, piece->end, false);
     node_give(piece);
+}
+
+// A writable wrap on a read-only piece: imports it again. Its wraps keep their references.
+static int piece_make_writable(unsigned scope, struct piece *piece, const char **why_out) {
+    void *base = (void *)piece->start;
+    size_t size = piece->end - piece->start;
+    gh_gpu_release_piece(scope, base, size);
+    int error = gh_gpu_import_piece(scope, base, size, false, why_out);
+    if (error == 0) {
+        piece->read_only = false;
+        return 0;
+    }
+    const char *ignored;
+    if (gh_gpu_import_piece(scope, base, size, true, &ignored) != 0) {
+        piece->suspended = true;
+        piece_release(scope, piece, true); // gone; its wraps are stale
+    }
+    return error;
 }
 
 static void uncover(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence) {
@@ -181,7 +219,36 @@ static void uncover(unsigned scope, uintptr_t start, uintptr_t end, uint64_t seq
     }
 }
 
-int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, struct gh_cover *out, const char **why_out) {
+// What to import for the gap [at, gap_end): the gap, or with GPUHOST_MMAP more of its mapping.
+static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct piece *wanted, const char **why_out) {
+    wanted->start = at;
+    wanted->end = gap_end;
+    wanted->refs = 1;
+    wanted->kept = false;
+    struct gh_mapping_part part;
+    if (gh_config.mmap && gh_mapping_part_around(at, gap_end, &part)) {
+        // Cut at what is covered already: pieces, and regions of any kind.
+        const struct piece *before = last_below(scope, at);
+        const struct piece *after = first_above(scope, gap_end - 1);
+        if (before != NULL && before->end > part.start)
+            part.start = before->end;
+        if (after != NULL && after->start < part.end)
+            part.end = after->start;
+        struct piece wider = *wanted;
+        wider.start = part.start;
+        wider.end = part.end;
+        wider.refs = 2;
+        wider.kept = true;
+        if ((wider.start != at || wider.end != gap_end) && piece_make(scope, &wider, why_out) == 0) {
+            *wanted = wider;
+            return 0;
+        }
+    }
+    return piece_make(scope, wanted, why_out);
+}
+
+int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, bool read_only, struct gh_cover *out,
+                    const char **why_out) {
     *out = (struct gh_cover){ 0 };
     gh_gpu_lock();
     uint64_t sequence = ++last_sequence;
@@ -197,20 +264,26 @@ int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, struct gh_co
         out->has_pieces = true;
         struct piece *piece = first_above(scope, at);
         if (piece != NULL && piece->start <= at) {
-            piece->refs++;
-            at = piece->end;
+            uintptr_t piece_end = piece->end;
+            if (piece->read_only && !read_only)
+                error = piece_make_writable(scope, piece, why_out);
+            if (error == 0) {
+                piece->refs++;
+                at = piece_end;
+            }
             continue;
         }
         uintptr_t gap_end = next_region(scope, at, end);
         if (piece != NULL && piece->start < gap_end)
             gap_end = piece->start;
-        error = piece_make(scope, at, gap_end, sequence, 1, why_out);
+        struct piece wanted = { .sequence = sequence, .read_only = read_only };
+        error = import_gap(scope, at, gap_end, &wanted, why_out);
         if (error == 0) {
             out->imported++;
-            at = gap_end;
+            at = wanted.end;
         }
     }
-    if (error != 0)
+    if (error != 0 && at > start)
         uncover(scope, start, at, sequence);
     out->sequence = sequence;
     gh_gpu_unlock();
@@ -253,12 +326,17 @@ void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
         struct piece old = *piece;
         piece_release(scope, piece, true);
         const char *why;
+        struct piece left = old;
+        struct piece right = old;
+        left.end = start;
+        right.start = end;
         // What stays keeps its references; a driver that refuses now leaves those wraps stale,
-        // which their next use is told.
-        if (old.start < start)
-            (void)piece_make(scope, old.start, start, old.sequence, old.refs, &why);
-        if (old.end > end)
-            (void)piece_make(scope, end, old.end, old.sequence, old.refs, &why);
+        // which their next use is told. What only we kept is not worth an import.
+        bool is_wanted = old.refs > (old.kept ? 1u : 0u);
+        if (is_wanted && old.start < start)
+            (void)piece_make(scope, &left, &why);
+        if (is_wanted && old.end > end)
+            (void)piece_make(scope, &right, &why);
         piece = first_above(scope, gh_max(old.end < end ? old.end : end, start));
     }
 }
@@ -271,6 +349,45 @@ void gh_pieces_invalidate(uintptr_t start, uintptr_t end) {
     for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
         gh_pieces_drop_range(scope, start, end);
     gh_gpu_unlock();
+}
+
+static void suspend(unsigned scope, uintptr_t start, uintptr_t end) {
+    for (struct piece *piece = first_above(scope, start); piece != NULL && piece->start < end;) {
+        uintptr_t piece_end = piece->end;
+        if (piece->kept && piece->refs == 1) {
+            piece_release(scope, piece, true);
+        } else {
+            gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
+            piece->suspended = true;
+        }
+        piece = first_above(scope, piece_end);
+    }
+}
+
+static void resume(unsigned scope, uintptr_t start, uintptr_t end) {
+    for (struct piece *piece = first_above(scope, start); piece != NULL && piece->start < end;) {
+        uintptr_t piece_end = piece->end;
+        const char *why;
+        if (gh_gpu_import_piece(scope, (void *)piece->start, piece->end - piece->start, piece->read_only, &why) == 0)
+            piece->suspended = false;
+        else
+            piece_release(scope, piece, true);
+        piece = first_above(scope, piece_end);
+    }
+}
+
+int gh_pieces_around(uintptr_t start, uintptr_t end, int (*advise)(void *, size_t, int), int advice) {
+    if (!gh_gpu_try_enter())
+        return advise((void *)start, end - start, advice);
+    for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
+        suspend(scope, start, end);
+    int result = advise((void *)start, end - start, advice);
+    int saved_errno = errno;
+    for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
+        resume(scope, start, end);
+    gh_gpu_unlock();
+    errno = saved_errno;
+    return result;
 }
 
 bool gh_pieces_overlap(unsigned scope, uintptr_t start, uintptr_t end) {

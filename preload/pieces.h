@@ -23,9 +23,11 @@ struct gh_cover {
     unsigned imported;   // imports made just now
 };
 
-// Sees to it that [start, end) is covered in the scope: imports what no import covers yet, in as
-// few pieces as possible, and takes references. Returns 0 or an errno (nothing is kept then).
-GH_HIDDEN int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, struct gh_cover *out,
+// Sees to it that [start, end), whole pages, is covered in the scope: imports what no import
+// covers yet, in as few pieces as possible, and takes references. `read_only` memory may be
+// imported so; a piece that is read-only is imported again for a wrap that is not. Returns 0 or an
+// errno (nothing is kept then).
+GH_HIDDEN int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, bool read_only, struct gh_cover *out,
                               const char **why_out);
 
 GH_HIDDEN void gh_pieces_uncover(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence);
@@ -45,6 +47,10 @@ GH_HIDDEN struct gh_segment gh_pieces_segment(unsigned scope, uintptr_t at, uint
 // scope; what remains of a piece outside the range is imported again.
 // Takes the import lock.
 GH_HIDDEN void gh_pieces_invalidate(uintptr_t start, uintptr_t end);
+
+// The pages in [start, end) are about to be replaced by others: pieces on them are released in
+// every scope, `advise` is called and answers, and what wraps still hold is imported again.
+GH_HIDDEN int gh_pieces_around(uintptr_t start, uintptr_t end, int (*advise)(void *, size_t, int), int advice);
 
 // Under the import lock: releases the pieces in the range, remainders and all.
 GH_HIDDEN void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end);

@@ -41,6 +41,7 @@ void gh_stats_collect(struct gpuhost_stats *out) {
     gh_wraps_count(&out->wraps_live, &out->wraps_covered);
     out->wraps_passed_on = atomic_load_explicit(&gh_stats.wraps_passed_on, memory_order_relaxed);
     out->wraps_refused = atomic_load_explicit(&gh_stats.wraps_refused, memory_order_relaxed);
+    out->wraps_read_only = atomic_load_explicit(&gh_stats.wraps_read_only, memory_order_relaxed);
     out->imports = atomic_load_explicit(&gh_stats.imports, memory_order_relaxed);
     out->import_nanoseconds = atomic_load_explicit(&gh_stats.import_nanoseconds, memory_order_relaxed);
     out->releases = atomic_load_explicit(&gh_stats.releases, memory_order_relaxed);

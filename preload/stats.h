@@ -14,6 +14,7 @@ struct gh_stats_counters {
     _Atomic uint64_t bytes_imported;
     _Atomic uint64_t wraps_passed_on;
     _Atomic uint64_t wraps_refused;
+    _Atomic uint64_t wraps_read_only;
     _Atomic uint64_t imports;
     _Atomic uint64_t import_nanoseconds;
     _Atomic uint64_t releases;

@@ -51,4 +51,9 @@ for language in "${languages[@]}"; do
 	((answer == 0 || answer == 77)) || status=1
 	((answer != 77)) || printf '(left out)\n'
 done
+if ((status == 0)); then
+	printf '\nEvery array was wrapped and its result is right.\n'
+else
+	printf '\nNot every array was wrapped and right.\n'
+fi
 exit "$status"

@@ -54,7 +54,8 @@ struct gpuhost_stats {
     uint64_t import_nanoseconds;   // spent in them
     uint64_t releases;             // driver releases of regions, ever
     uint64_t regions_returned;     // to the kernel, ever
-    uint64_t reserved[17];         // zero
+    uint64_t wraps_read_only;      // read-only wraps that a writable import serves, ever
+    uint64_t reserved[16];         // zero
 };
 
 // Fills `*out`. Returns 0, or -1 when `out` is NULL. The figures are each right on their own and

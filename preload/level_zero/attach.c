@@ -86,7 +86,7 @@ static bool probe_driver_wide(struct gh_ze_driver *driver, ze_context_handle_t c
         return false;
     page[0] = 1;
     gh_gpu_lock();
-    if (gh_ze_memmap_ops.import(&scope, page, GH_PAGE_SIZE, &why) == 0) {
+    if (gh_ze_memmap_ops.import(&scope, page, GH_PAGE_SIZE, false, &why) == 0) {
         wide = gh_ze_is_known(driver, context, page);
         if (gh_ze_memmap_ops.release(&scope, page, GH_PAGE_SIZE) != 0)
             page = NULL; // still the driver's; one page is lost

@@ -72,8 +72,11 @@ static int error_of(ze_result_t result) {
     }
 }
 
-static ze_result_t alloc_host(const struct gh_ze_scope *scope, const void *chain, size_t size, void **out) {
-    ze_host_mem_alloc_desc_t descriptor = { .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC, .pNext = chain };
+static ze_result_t alloc_host(const struct gh_ze_scope *scope, const void *chain, ze_host_mem_alloc_flags_t flags,
+                              size_t size, void **out) {
+    ze_host_mem_alloc_desc_t descriptor = {
+        .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC, .pNext = chain, .flags = flags
+    };
     *out = NULL;
     return gh_ze_real_mem(scope->driver).pfnAllocHost(scope->context, &descriptor, size, 0, out);
 }
@@ -86,7 +89,7 @@ static void make_resident(const struct gh_ze_scope *scope, void *base, size_t si
         gh_ze_real_context(scope->driver).pfnMakeMemoryResident(scope->context, scope->driver->devices[i], base, size);
 }
 
-static int memmap_import(void *scope_data, void *base, size_t size, const char **why_out) {
+static int memmap_import(void *scope_data, void *base, size_t size, bool read_only, const char **why_out) {
     const struct gh_ze_scope *scope = scope_data;
     gh_ze_memmap_desc_t memmap = { .stype = GH_ZE_STYPE_MEMMAP, .pSystemMemory = base, .size = size };
     // Read only when it comes first in the chain; a driver without it ignores or refuses it, so
@@ -98,7 +101,7 @@ static int memmap_import(void *scope_data, void *base, size_t size, const char *
     };
     const void *chain = size > scope->driver->max_import_bytes ? (const void *)&relaxed : (const void *)&memmap;
     void *got = NULL;
-    ze_result_t result = alloc_host(scope, chain, size, &got);
+    ze_result_t result = alloc_host(scope, chain, read_only ? GH_ZE_HOST_READ_ONLY : 0, size, &got);
     if (result != ZE_RESULT_SUCCESS) {
         *why_out = reason(result);
         return error_of(result);
@@ -129,7 +132,7 @@ static int memmap_release(void *scope_data, void *base, size_t size) {
         .flags = ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE,
     };
     void *absurd = NULL;
-    if (alloc_host(scope, &relaxed, ABSURD_BYTES, &absurd) == ZE_RESULT_SUCCESS && absurd != NULL)
+    if (alloc_host(scope, &relaxed, 0, ABSURD_BYTES, &absurd) == ZE_RESULT_SUCCESS && absurd != NULL)
         gh_ze_real_mem(scope->driver).pfnFree(scope->context, absurd);
     return gh_ze_is_known(scope->driver, scope->context, base) ? EIO : 0;
 }
@@ -141,8 +144,8 @@ const struct gh_gpu_backend_ops gh_ze_memmap_ops = {
     .pins = true,
 };
 
-static int system_import(void *scope_data, void *base, size_t size, const char **why_out) {
-    (void)scope_data, (void)base, (void)size, (void)why_out;
+static int system_import(void *scope_data, void *base, size_t size, bool read_only, const char **why_out) {
+    (void)scope_data, (void)base, (void)size, (void)read_only, (void)why_out;
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "../config.h"
 #include "../log.h"
 #include "../pieces.h"
+#include "../stack_watch.h"
 #include "../stats.h"
 #include "../wraps.h"
 #include "attach.h"
@@ -28,17 +29,19 @@ static void say_refused(const void *pointer, size_t size, const char *why) {
 }
 
 ze_result_t gh_ze_wrap(struct gh_ze_driver *driver, unsigned scope, ze_context_handle_t context, void *pointer,
-                       size_t size) {
+                       size_t size, bool read_only) {
     struct gh_wrap wrap = {
         .pointer = (uintptr_t)pointer, .size_bytes = size, .context = context, .count = 1, .scope = (uint16_t)scope
     };
     bool covered = driver->all_system || gh_gpu_covers(scope, pointer, size);
     struct gh_cover cover = { 0 };
+    if (read_only && covered)
+        gh_stats_add(&gh_stats.wraps_read_only, 1); // served by an import that is writable
     uintptr_t start = gh_align_down((uintptr_t)pointer, GH_PAGE_SIZE);
     uintptr_t end = gh_align_up((uintptr_t)pointer + size, GH_PAGE_SIZE);
     if (gh_unlikely(!covered)) {
         const char *why = "no reason given";
-        int error = gh_pieces_cover(scope, start, end, &cover, &why);
+        int error = gh_pieces_cover(scope, start, end, read_only, &cover, &why);
         if (error != 0) {
             gh_stats_add(&gh_stats.wraps_refused, 1);
             say_refused(pointer, size, why);
@@ -50,6 +53,8 @@ ze_result_t gh_ze_wrap(struct gh_ze_driver *driver, unsigned scope, ze_context_h
         wrap.sequence = cover.sequence;
         if (cover.imported != 0)
             gh_stats_add(&gh_stats.wraps_passed_on, 1);
+        if (wrap.has_pieces)
+            gh_stack_watch(start, end);
     }
     if (gh_wraps_add(&wrap) != 0) {
         if (wrap.has_pieces)
@@ -81,7 +86,8 @@ static ze_result_t gh_alloc_host(struct gh_ze_driver *driver, ze_context_handle_
     // A range that is empty, wraps round, or ends where rounding to pages would: nobody's memory.
     if (pointer == NULL || memmap->size == 0 || last < (uintptr_t)pointer || last > UINTPTR_MAX - GH_PAGE_SIZE)
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-    ze_result_t result = gh_ze_wrap(driver, scope, context, pointer, memmap->size);
+    ze_result_t result = gh_ze_wrap(driver, scope, context, pointer, memmap->size,
+                                    (descriptor->flags & GH_ZE_HOST_READ_ONLY) != 0);
     if (result == ZE_RESULT_SUCCESS)
         *out = pointer;
     return result;
@@ -161,13 +167,18 @@ GH_DOOR(ze_result_t, get_properties,
         (ze_context_handle_t c, const void *p, ze_memory_allocation_properties_t *q, ze_device_handle_t *d),
         (, c, p, q, d))
 
+// A wrap whose memory went away is answered by the driver: it knows nothing there.
+static bool is_stale(unsigned scope, const struct gh_wrap *wrap) {
+    return wrap->has_pieces && gh_pieces_segment(scope, wrap->pointer, wrap->pointer + 1).kind == GH_SEGMENT_NONE;
+}
+
 // At the start of a wrap: the wrap. Elsewhere the driver's answer: the import.
 static ze_result_t gh_get_range(struct gh_ze_driver *driver, ze_context_handle_t context, const void *pointer,
                                 void **base_out, size_t *size_out) {
     gh_ze_pass(driver);
     unsigned scope = gh_ze_scope_of(driver, context);
     struct gh_wrap wrap;
-    if (scope != GH_NO_SCOPE && gh_wraps_find((uintptr_t)pointer, scope, &wrap)) {
+    if (scope != GH_NO_SCOPE && gh_wraps_find((uintptr_t)pointer, scope, &wrap) && !is_stale(scope, &wrap)) {
         if (base_out != NULL)
             *base_out = (void *)wrap.pointer;
         if (size_out != NULL)

@@ -40,7 +40,7 @@ static ze_result_t gh_external_import(struct gh_ze_driver *driver, ze_driver_han
     uintptr_t last = (uintptr_t)pointer + size;
     if (pointer == NULL || size == 0 || last < (uintptr_t)pointer || last > UINTPTR_MAX - GH_PAGE_SIZE)
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-    return gh_ze_wrap(driver, scope, NO_CONTEXT, pointer, size);
+    return gh_ze_wrap(driver, scope, NO_CONTEXT, pointer, size, false);
 }
 
 static ze_result_t gh_external_release(struct gh_ze_driver *driver, ze_driver_handle_t handle, void *pointer) {

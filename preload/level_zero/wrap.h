@@ -10,7 +10,7 @@
 // The range is not empty and does not wrap round; it need not be aligned. Calls the driver when
 // no import covers it yet. No lock held.
 GH_HIDDEN ze_result_t gh_ze_wrap(struct gh_ze_driver *driver, unsigned scope, ze_context_handle_t context,
-                                 void *pointer, size_t size);
+                                 void *pointer, size_t size, bool read_only);
 
 // False when no wrap starts at the pointer.
 GH_HIDDEN bool gh_ze_unwrap(unsigned scope, void *pointer);

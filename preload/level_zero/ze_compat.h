@@ -10,6 +10,7 @@
 
 #define GH_ZE_MEMMAP_EXTENSION "ZE_extension_external_memmap_sysmem"
 #define GH_ZE_STYPE_MEMMAP ((ze_structure_type_t)0x00020037)
+#define GH_ZE_HOST_READ_ONLY ((ze_host_mem_alloc_flags_t)(1u << 4)) // ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
 #define GH_ZE_STYPE_DDI_HANDLES ((ze_structure_type_t)0x00020027)
 
 #ifdef ZE_EXTERNAL_MEMMAP_SYSMEM_EXT_NAME

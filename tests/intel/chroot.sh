@@ -29,18 +29,21 @@ is_complete() {
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$stamp_text" ]
 }
 
-# Prints the archive that the machine itself installs Debian from: the first http(s) or file source with
-# the component main that is not the security archive. Both of apt's formats are read.
+# Prints the archive that the machine itself installs Debian from: the first source that has the machine's
+# own suite and the component main (vendors' sources lack one of them). Both of apt's formats are read.
 find_mirror() {
-    local files=()
+    local files=() codename
+    # shellcheck disable=SC1091
+    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-sid}")
     for file in /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
         [ -r "$file" ] && files+=("$file")
     done
     [ ${#files[@]} -gt 0 ] || return 0
-    awk '
+    awk -v codename="$codename" '
         function usable(uri) { return uri ~ /^(https?|file|mirror\+https?):/ && uri !~ /security/ }
+        function own_suite(suites) { return (" " suites " ") ~ (" (" codename "|stable|testing|unstable|sid) ") }
         function end_stanza() {
-            if (deb && enabled && suites !~ /security/ && components ~ /(^| )main( |$)/ && usable(uri)) {
+            if (deb && enabled && own_suite(suites) && components ~ /(^| )main( |$)/ && usable(uri)) {
                 print uri; found = 1; exit
             }
             deb = 0; enabled = 1; uri = suites = components = ""
@@ -52,7 +55,7 @@ find_mirror() {
             else if (tolower($1) == "types:") deb = ($0 ~ /[ \t]deb([ \t]|$)/)
             else if (tolower($1) == "enabled:") enabled = (tolower($2) != "no")
             else if (tolower($1) == "uris:") uri = $2
-            else if (tolower($1) == "suites:") suites = $0
+            else if (tolower($1) == "suites:") { $1 = ""; suites = $0 }
             else if (tolower($1) == "components:") { $1 = ""; components = $0 " " }
             next
         }
@@ -60,7 +63,7 @@ find_mirror() {
             line = $0
             sub(/^deb[ \t]+(\[[^]]*\][ \t]+)?/, "", line)
             fields = split(line, word, /[ \t]+/)
-            if (usable(word[1]) && word[2] !~ /security/)
+            if (usable(word[1]) && own_suite(word[2]))
                 for (i = 3; i <= fields; i++)
                     if (word[i] == "main") { print word[1]; found = 1; exit }
         }
@@ -99,7 +102,9 @@ setup() {
 
     remove_tree "$partial"
     remove_tree "$root"
-    debootstrap --variant=minbase --include="$packages" "$suite" "$partial" "$mirror" "$script" >"$log" 2>&1 ||
+    # In a mount namespace of its own: what debootstrap mounts goes with it, even if it is killed.
+    unshare --mount debootstrap --variant=minbase --include="$packages" \
+        "$suite" "$partial" "$mirror" "$script" >"$log" 2>&1 ||
         skip "debootstrap failed, is the network there? (log: $log)"
     rm -rf "$partial"/var/cache/apt/archives/*.deb
     echo "$stamp_text" >"$partial/.complete"

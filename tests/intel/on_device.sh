@@ -5,7 +5,7 @@
 #   on_device.sh DEVICE [--bind DIR]... [VARIABLE=VALUE]... CMD...
 #
 # The variables are set for CMD inside only. A run passes when CMD exits with 0 and wrote nothing to
-# stderr. With EXPECT_ABORT=1 it passes only when CMD is killed by SIGABRT, in the overlap check.
+# stderr. With EXPECT_ABORT=TEXT it passes only when SIGABRT kills CMD and TEXT was written.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
@@ -28,22 +28,23 @@ while [ "${1:-}" = --bind ]; do
     shift 2
 done
 
+output=$(mktemp)
 errors=$(mktemp)
-trap 'rm -f "$errors"' EXIT
+trap 'rm -f "$output" "$errors"' EXIT
 status=0
 # Debug keys of the driver; they belong to tests only.
 "$here/chroot.sh" --run "${binds[@]}" env \
     NEOReadDebugKeys=1 UseAubStream=0 SetCommandStreamReceiver=5 UseBindlessMode=0 \
     UseExternalAllocatorForSshAndDsh=0 ProductFamilyOverride="$device" HardwareInfoOverride="$shape" \
-    "$@" 2>"$errors" || status=$?
+    "$@" >"$output" 2>"$errors" || status=$?
+cat "$output"
 
-if [ "${EXPECT_ABORT:-0}" = 1 ]; then
-    [ "$status" -eq 77 ] && exit 77
-    if [ "$status" -eq 134 ]; then
+if [ -n "${EXPECT_ABORT:-}" ] && [ "$status" -ne 77 ]; then
+    if [ "$status" -eq 134 ] && grep -qF "$EXPECT_ABORT" "$output" "$errors"; then
         echo "aborted, as expected"
         exit 0
     fi
-    echo "FAILED: expected SIGABRT (134), got exit status $status"
+    echo "FAILED: expected SIGABRT (134) and '$EXPECT_ABORT', got exit status $status"
     cat "$errors"
     exit 1
 fi

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// What is mapped at an address, as the kernel tells it.
+#ifndef GH_PRELOAD_VMA_H
+#define GH_PRELOAD_VMA_H
+
+#include "allocator/util.h"
+
+struct gh_vma {
+    uintptr_t start;
+    uintptr_t end;
+    uint64_t inode; // 0: anonymous
+    bool writable;
+    bool is_private;
+    bool is_special; // the main stack, the brk heap, vdso
+};
+
+// The mapping that holds `address`. False when there is none, or /proc is not there. Allocates
+// nothing; the cost grows with the number of mappings (some tens of microseconds).
+GH_HIDDEN bool gh_vma_find(uintptr_t address, struct gh_vma *out);
+
+// True when every page of [start, end) is in RAM.
+GH_HIDDEN bool gh_vma_is_resident(uintptr_t start, uintptr_t end);
+
+#endif
