@@ -35,4 +35,7 @@ extern const char *gh_je_malloc_conf_2_conf_harder;
 // block starts at a random cache line of its first page and carries a page of padding.
 extern bool je_opt_cache_oblivious;
 
+// jemalloc's table from size to size class, an entry for each 8 bytes; filled in when it boots.
+extern uint8_t je_sz_size2index_tab[];
+
 #endif

@@ -23,8 +23,7 @@
 // A driver's GPU buffers are pages, so smaller blocks of it may lie anywhere.
 #define DRIVER_BLOCK_MIN GH_PAGE_SIZE
 
-// glibc aligns everything to 16; jemalloc's smallest class is aligned to 8 only.
-#define SMALLEST 16u
+#define SMALLEST 16u // bytes and alignment of the smallest block
 
 _Atomic size_t gh_gate_size;
 

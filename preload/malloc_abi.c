@@ -14,12 +14,11 @@
 
 #define CALLER __builtin_return_address(0)
 
-// glibc aligns every block to 16, jemalloc's class of 8 does not.
-#define SMALLEST 16u
+#define SMALLEST 16u // of glibc's alignments
 
 GH_EXPORT void *malloc(size_t size) {
     if (gh_gate_passes(size))
-        return gh_je_malloc(size <= SMALLEST ? SMALLEST : size);
+        return gh_je_malloc(size);
     return gh_allocate(size, 0, false, CALLER);
 }
 
@@ -39,13 +38,13 @@ GH_EXPORT void *calloc(size_t count, size_t size) {
         return NULL;
     }
     if (gh_gate_passes(total))
-        return gh_je_calloc(1, total <= SMALLEST ? SMALLEST : total);
+        return gh_je_calloc(1, total);
     return gh_allocate(total, 0, true, CALLER);
 }
 
 GH_EXPORT void *realloc(void *pointer, size_t size) {
     if (gh_likely(gh_gate_passes(size) && size != 0 && (int16_t)gh_region_entry(pointer) > 0))
-        return gh_je_realloc(pointer, size <= SMALLEST ? SMALLEST : size);
+        return gh_je_realloc(pointer, size);
     return gh_reallocate(pointer, size, CALLER);
 }
 

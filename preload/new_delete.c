@@ -16,7 +16,6 @@
 #include "real_symbols.h"
 
 #define CALLER __builtin_return_address(0)
-#define SMALLEST 16u
 
 typedef void (*handler_fn)(void);
 
@@ -51,8 +50,7 @@ static void *retry(size_t size, size_t alignment, bool nothrow, const void *call
 }
 
 static inline void *allocate(size_t size, bool nothrow, const void *caller) {
-    void *block = gh_gate_passes(size) ? gh_je_malloc(size <= SMALLEST ? SMALLEST : size)
-                                       : gh_allocate(size, 0, false, caller);
+    void *block = gh_gate_passes(size) ? gh_je_malloc(size) : gh_allocate(size, 0, false, caller);
     return gh_likely(block != NULL) ? block : retry(size, 0, nothrow, caller);
 }
 

@@ -29,7 +29,9 @@ static void say(int level, const struct gh_ze_driver *driver, const char *what) 
     gh_log_text(level, &line);
 }
 
-static void find_devices(struct gh_ze_driver *driver) {
+// The devices of the first context are those that the imports are made for: a driver maps an
+// import for the first of them only.
+static void find_devices(struct gh_ze_driver *driver, uint32_t wanted_count, const ze_device_handle_t *wanted) {
     // The device table is not behind the door; the driver's exported getter has it.
     driver->max_import_bytes = 0;
     driver->all_system = false;
@@ -40,6 +42,10 @@ static void find_devices(struct gh_ze_driver *driver) {
     uint32_t count = sizeof(driver->devices) / sizeof(driver->devices[0]);
     if (table->pfnGet(driver->handle, &count, driver->devices) != ZE_RESULT_SUCCESS)
         return;
+    if (wanted_count != 0 && wanted_count <= sizeof(driver->devices) / sizeof(driver->devices[0])) {
+        memcpy(driver->devices, wanted, wanted_count * sizeof(*wanted));
+        count = wanted_count;
+    }
     driver->device_count = count;
     driver->all_system = count != 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -73,6 +79,9 @@ static bool has_memmap(struct gh_ze_driver *driver) {
 
 static bool create_own_context(struct gh_ze_driver *driver) {
     ze_context_desc_t descriptor = { .stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC };
+    if (gh_ze_real_context(driver).pfnCreateEx != NULL && driver->device_count != 0)
+        return gh_ze_real_context(driver).pfnCreateEx(driver->handle, &descriptor, driver->device_count,
+                                                      driver->devices, &driver->own_context) == ZE_RESULT_SUCCESS;
     return gh_ze_real_context(driver).pfnCreate(driver->handle, &descriptor, &driver->own_context) == ZE_RESULT_SUCCESS;
 }
 
@@ -97,11 +106,12 @@ static bool probe_driver_wide(struct gh_ze_driver *driver, ze_context_handle_t c
     return wide;
 }
 
-static void choose_scope(struct gh_ze_driver *driver, ze_context_handle_t context) {
+static void choose_scope(struct gh_ze_driver *driver, ze_context_handle_t context, uint32_t device_count,
+                         const ze_device_handle_t *devices) {
     atomic_store_explicit(&driver->state, GH_ZE_USELESS, memory_order_release);
     if (gh_config.import == GH_IMPORT_NEVER)
         return;
-    find_devices(driver);
+    find_devices(driver, device_count, devices);
     const struct gh_gpu_backend_ops *ops = &gh_ze_memmap_ops;
     if (driver->all_system && gh_config.import == GH_IMPORT_AUTO) {
         ops = &gh_ze_system_ops;
@@ -122,6 +132,9 @@ static void choose_scope(struct gh_ze_driver *driver, ze_context_handle_t contex
         struct gh_ze_scope *data = gh_ze_scope_data(driver, driver->own_context);
         driver->scope = data == NULL ? GH_NO_SCOPE : gh_gpu_scope_open(ops, data);
     }
+    if (driver->device_count > 1 && !driver->all_system)
+        say(GH_LOG_INFO, driver, "has several devices; the first one of the first context sees the heap in place "
+                                 "(ZE_AFFINITY_MASK chooses it)");
     say(GH_LOG_INFO, driver, driver->all_system    ? "its devices use all system memory as it is; nothing is imported"
                              : driver->per_context ? "attached; each context gets imports of its own"
                                                    : "attached; one import serves all its contexts");
@@ -141,7 +154,8 @@ static void register_context(struct gh_ze_driver *driver, ze_context_handle_t co
     say(GH_LOG_WARNING, driver, "more than 256 contexts; further ones do not see the heap in place");
 }
 
-void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_context_handle_t context) {
+void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_context_handle_t context,
+                  uint32_t device_count, ze_device_handle_t *devices) {
     if (gh_gpu_is_orphan()) {
         static atomic_flag said = ATOMIC_FLAG_INIT;
         struct gh_text line;
@@ -154,7 +168,7 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
     gh_lock_acquire(&attach_lock);
     if (atomic_load_explicit(&driver->state, memory_order_relaxed) == GH_ZE_NEW) {
         driver->handle = handle;
-        choose_scope(driver, context);
+        choose_scope(driver, context, device_count, devices);
     }
     if (driver->per_context && context != NULL && gh_ze_scope_of(driver, context) == GH_NO_SCOPE)
         register_context(driver, context);

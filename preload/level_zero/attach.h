@@ -7,9 +7,11 @@
 
 #include "driver.h"
 
-// A context was created (or is the driver's default one). The first call attaches. Afterwards
-// the whole heap is visible in the context. Calls the driver; no lock held.
-GH_HIDDEN void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_context_handle_t context);
+// A context was created for these devices (none given: for all of the driver's), or is the
+// driver's default one. The first call attaches. Afterwards the whole heap is visible in the
+// context. Calls the driver; no lock held.
+GH_HIDDEN void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_context_handle_t context,
+                            uint32_t device_count, ze_device_handle_t *devices);
 
 // A context is about to be destroyed: its wraps are forgotten, and its imports released when they
 // are its own.

@@ -25,6 +25,8 @@ extern GH_HIDDEN const gh_ze_any_fn gh_ze_door_free_ext[GH_ZE_DRIVER_MAX];
 extern GH_HIDDEN const gh_ze_any_fn gh_ze_door_get_properties[GH_ZE_DRIVER_MAX];
 extern GH_HIDDEN const gh_ze_any_fn gh_ze_door_get_range[GH_ZE_DRIVER_MAX];
 extern GH_HIDDEN const gh_ze_any_fn gh_ze_door_append_copy[GH_ZE_DRIVER_MAX];
+extern GH_HIDDEN const gh_ze_any_fn gh_ze_door_append_copy_from[GH_ZE_DRIVER_MAX];
+extern GH_HIDDEN const gh_ze_any_fn gh_ze_door_append_copy_region[GH_ZE_DRIVER_MAX];
 extern GH_HIDDEN const gh_ze_any_fn gh_ze_door_append_fill[GH_ZE_DRIVER_MAX];
 
 // Defines gh_ze_door_NAME: functions with `parameters` that call gh_NAME(driver, ...). The

@@ -53,35 +53,107 @@ static ze_result_t finish(struct gh_ze_driver *driver, ze_command_list_handle_t 
     return gh_ze_real_list(driver).pfnAppendBarrier(list, signal, 0, NULL);
 }
 
-static ze_result_t gh_append_copy(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
-                                  const void *from, size_t size, ze_event_handle_t signal, uint32_t wait_count,
-                                  ze_event_handle_t *waits) {
-    gh_ze_pass(driver);
-    ze_pfnCommandListAppendMemoryCopy_t real = gh_ze_real_list(driver).pfnAppendMemoryCopy;
-    if (gh_likely(is_whole(driver, to, size) && is_whole(driver, from, size)))
-        return real(list, to, from, size, signal, wait_count, waits);
-    unsigned scope_to = scope_for(driver, to);
-    unsigned scope_from = scope_for(driver, from);
-    uintptr_t at_to = (uintptr_t)to;
-    uintptr_t at_from = (uintptr_t)from;
+// A copy in parts, none of which signals. `source_context` is NULL for the plain form.
+static ze_result_t copy_in_parts(struct gh_ze_driver *driver, ze_command_list_handle_t list, uintptr_t to,
+                                 ze_context_handle_t source_context, uintptr_t from, size_t size, uint32_t wait_count,
+                                 ze_event_handle_t *waits) {
+    unsigned scope_to = scope_for(driver, (const void *)to);
+    unsigned scope_from = scope_for(driver, (const void *)from);
     ze_result_t result = ZE_RESULT_SUCCESS;
     while (size != 0 && result == ZE_RESULT_SUCCESS) {
         size_t part = size;
         if (scope_to != GH_NO_SCOPE)
-            part = gh_min(part, border(scope_to, at_to, at_to + size) - at_to);
+            part = gh_min(part, border(scope_to, to, to + size) - to);
         if (scope_from != GH_NO_SCOPE)
-            part = gh_min(part, border(scope_from, at_from, at_from + size) - at_from);
-        result = real(list, (void *)at_to, (const void *)at_from, part, NULL, wait_count, waits);
-        at_to += part;
-        at_from += part;
+            part = gh_min(part, border(scope_from, from, from + size) - from);
+        if (source_context == NULL)
+            result = gh_ze_real_list(driver).pfnAppendMemoryCopy(list, (void *)to, (const void *)from, part, NULL,
+                                                                 wait_count, waits);
+        else
+            result = gh_ze_real_list(driver).pfnAppendMemoryCopyFromContext(
+                list, (void *)to, source_context, (const void *)from, part, NULL, wait_count, waits);
+        to += part;
+        from += part;
         size -= part;
     }
+    return result;
+}
+
+static ze_result_t gh_append_copy(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
+                                  const void *from, size_t size, ze_event_handle_t signal, uint32_t wait_count,
+                                  ze_event_handle_t *waits) {
+    gh_ze_pass(driver);
+    if (gh_likely(is_whole(driver, to, size) && is_whole(driver, from, size)))
+        return gh_ze_real_list(driver).pfnAppendMemoryCopy(list, to, from, size, signal, wait_count, waits);
+    ze_result_t result =
+        copy_in_parts(driver, list, (uintptr_t)to, NULL, (uintptr_t)from, size, wait_count, waits);
     return result == ZE_RESULT_SUCCESS ? finish(driver, list, signal) : result;
 }
 GH_DOOR(ze_result_t, append_copy,
         (ze_command_list_handle_t l, void *t, const void *f, size_t s, ze_event_handle_t e, uint32_t n,
          ze_event_handle_t *w),
         (, l, t, f, s, e, n, w))
+
+static ze_result_t gh_append_copy_from(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
+                                       ze_context_handle_t source, const void *from, size_t size,
+                                       ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits) {
+    gh_ze_pass(driver);
+    if (gh_likely(is_whole(driver, to, size) && is_whole(driver, from, size)) || source == NULL)
+        return gh_ze_real_list(driver).pfnAppendMemoryCopyFromContext(list, to, source, from, size, signal,
+                                                                      wait_count, waits);
+    ze_result_t result =
+        copy_in_parts(driver, list, (uintptr_t)to, source, (uintptr_t)from, size, wait_count, waits);
+    return result == ZE_RESULT_SUCCESS ? finish(driver, list, signal) : result;
+}
+GH_DOOR(ze_result_t, append_copy_from,
+        (ze_command_list_handle_t l, void *t, ze_context_handle_t c, const void *f, size_t s, ze_event_handle_t e,
+         uint32_t n, ze_event_handle_t *w),
+        (, l, t, c, f, s, e, n, w))
+
+// Where a box of rows lies from its base: the offset of its first byte and the bytes to its last.
+static size_t box_start(const ze_copy_region_t *box, uint32_t pitch, uint32_t slice) {
+    return (size_t)box->originZ * slice + (size_t)box->originY * pitch + box->originX;
+}
+
+static size_t box_bytes(const ze_copy_region_t *box, uint32_t pitch, uint32_t slice) {
+    size_t planes = box->depth == 0 ? 1 : box->depth;
+    return (planes - 1) * slice + (size_t)(box->height - 1) * pitch + box->width;
+}
+
+static ze_result_t gh_append_copy_region(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
+                                         const ze_copy_region_t *to_box, uint32_t to_pitch, uint32_t to_slice,
+                                         const void *from, const ze_copy_region_t *from_box, uint32_t from_pitch,
+                                         uint32_t from_slice, ze_event_handle_t signal, uint32_t wait_count,
+                                         ze_event_handle_t *waits) {
+    gh_ze_pass(driver);
+    bool whole = to_box == NULL || from_box == NULL || to_box->width == 0 || to_box->height == 0 ||
+                 from_box->width == 0 || from_box->height == 0;
+    uintptr_t to_first = 0;
+    uintptr_t from_first = 0;
+    if (!whole) {
+        to_first = (uintptr_t)to + box_start(to_box, to_pitch, to_slice);
+        from_first = (uintptr_t)from + box_start(from_box, from_pitch, from_slice);
+        whole = is_whole(driver, (const void *)to_first, box_bytes(to_box, to_pitch, to_slice)) &&
+                is_whole(driver, (const void *)from_first, box_bytes(from_box, from_pitch, from_slice));
+    }
+    if (gh_likely(whole))
+        return gh_ze_real_list(driver).pfnAppendMemoryCopyRegion(list, to, to_box, to_pitch, to_slice, from, from_box,
+                                                                 from_pitch, from_slice, signal, wait_count, waits);
+    ze_result_t result = ZE_RESULT_SUCCESS;
+    uint32_t planes = to_box->depth == 0 ? 1 : to_box->depth;
+    for (uint32_t plane = 0; plane < planes && result == ZE_RESULT_SUCCESS; plane++) {
+        for (uint32_t row = 0; row < to_box->height && result == ZE_RESULT_SUCCESS; row++) {
+            uintptr_t row_to = to_first + (size_t)plane * to_slice + (size_t)row * to_pitch;
+            uintptr_t row_from = from_first + (size_t)plane * from_slice + (size_t)row * from_pitch;
+            result = copy_in_parts(driver, list, row_to, NULL, row_from, to_box->width, wait_count, waits);
+        }
+    }
+    return result == ZE_RESULT_SUCCESS ? finish(driver, list, signal) : result;
+}
+GH_DOOR(ze_result_t, append_copy_region,
+        (ze_command_list_handle_t l, void *t, const ze_copy_region_t *tb, uint32_t tp, uint32_t ts, const void *f,
+         const ze_copy_region_t *fb, uint32_t fp, uint32_t fs, ze_event_handle_t e, uint32_t n, ze_event_handle_t *w),
+        (, l, t, tb, tp, ts, f, fb, fp, fs, e, n, w))
 
 #define PATTERN_MAX 256u
 

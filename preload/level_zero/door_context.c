@@ -15,7 +15,7 @@ static ze_result_t gh_context_create(struct gh_ze_driver *driver, ze_driver_hand
                                      const ze_context_desc_t *descriptor, ze_context_handle_t *out) {
     ze_result_t result = gh_ze_real_context(driver).pfnCreate(handle, descriptor, out);
     if (result == ZE_RESULT_SUCCESS && out != NULL)
-        gh_ze_attach(driver, handle, *out);
+        gh_ze_attach(driver, handle, *out, 0, NULL);
     return result;
 }
 GH_DOOR(ze_result_t, context_create, (ze_driver_handle_t h, const ze_context_desc_t *d, ze_context_handle_t *o),
@@ -26,7 +26,7 @@ static ze_result_t gh_context_create_ex(struct gh_ze_driver *driver, ze_driver_h
                                         ze_device_handle_t *devices, ze_context_handle_t *out) {
     ze_result_t result = gh_ze_real_context(driver).pfnCreateEx(handle, descriptor, count, devices, out);
     if (result == ZE_RESULT_SUCCESS && out != NULL)
-        gh_ze_attach(driver, handle, *out);
+        gh_ze_attach(driver, handle, *out, count, devices);
     return result;
 }
 GH_DOOR(ze_result_t, context_create_ex,
@@ -47,7 +47,7 @@ static ze_context_handle_t gh_driver_default_context(struct gh_ze_driver *driver
     default_of_driver_fn real = (default_of_driver_fn)driver->real[GH_ZE_TABLE_DRIVER].entries[8];
     ze_context_handle_t context = real(handle);
     if (context != NULL)
-        gh_ze_attach(driver, handle, context);
+        gh_ze_attach(driver, handle, context, 0, NULL);
     return context;
 }
 GH_DOOR(ze_context_handle_t, driver_default_context, (ze_driver_handle_t h), (, h))
@@ -59,7 +59,7 @@ static ze_context_handle_t gh_runtime_default_context(struct gh_ze_driver *drive
     ze_driver_handle_t handle = driver->handle;
     if (context != NULL && (handle != NULL || (gh_ze_real_driver(driver).pfnGet != NULL &&
                                                gh_ze_real_driver(driver).pfnGet(&count, &handle) == ZE_RESULT_SUCCESS)))
-        gh_ze_attach(driver, handle, context);
+        gh_ze_attach(driver, handle, context, 0, NULL);
     return context;
 }
 GH_DOOR(ze_context_handle_t, runtime_default_context, (void), ())

@@ -41,6 +41,8 @@ static const struct door_entry door_entries[] = {
     DOOR(GH_ZE_TABLE_MEM, ze_mem_dditable_t, pfnGetAllocProperties, get_properties),
     DOOR(GH_ZE_TABLE_MEM, ze_mem_dditable_t, pfnGetAddressRange, get_range),
     DOOR(GH_ZE_TABLE_COMMAND_LIST, ze_command_list_dditable_t, pfnAppendMemoryCopy, append_copy),
+    DOOR(GH_ZE_TABLE_COMMAND_LIST, ze_command_list_dditable_t, pfnAppendMemoryCopyFromContext, append_copy_from),
+    DOOR(GH_ZE_TABLE_COMMAND_LIST, ze_command_list_dditable_t, pfnAppendMemoryCopyRegion, append_copy_region),
     DOOR(GH_ZE_TABLE_COMMAND_LIST, ze_command_list_dditable_t, pfnAppendMemoryFill, append_fill),
 };
 

@@ -187,7 +187,7 @@ bool sim_event_time(struct sim_event *event, ze_kernel_timestamp_result_t *time)
 
 // ---- modules and kernels (sim_module.c)
 typedef void (*sim_kernel_fn)(size_t begin, size_t end, void **args);
-struct sim_arg { uint32_t size; unsigned char bytes[SIM_MAX_ARG_BYTES]; };
+struct sim_arg { uint32_t size; _Alignas(16) unsigned char bytes[SIM_MAX_ARG_BYTES]; };
 struct sim_kernel {
     struct sim_handle handle;
     struct sim_module *module;

@@ -266,19 +266,20 @@ static int run_once(const struct test_case *test, const char *path, bool refuse)
     return judge(test, refuse, status, text);
 }
 
+static const struct test_case *const all_cases[] = {normal_cases, switch_cases, strict_cases};
+
 static const struct test_case *find_case(const char *name)
 {
-    for (const struct test_case *t = normal_cases; t->name; t++)
-        if (strcmp(t->name, name) == 0) return t;
-    for (const struct test_case *t = strict_cases; t->name; t++)
-        if (strcmp(t->name, name) == 0) return t;
+    for (size_t i = 0; i < sizeof all_cases / sizeof all_cases[0]; i++)
+        for (const struct test_case *t = all_cases[i]; t->name; t++)
+            if (strcmp(t->name, name) == 0) return t;
     return NULL;
 }
 
 static int list_cases(void)
 {
-    for (const struct test_case *t = normal_cases; t->name; t++) puts(t->name);
-    for (const struct test_case *t = strict_cases; t->name; t++) puts(t->name);
+    for (size_t i = 0; i < sizeof all_cases / sizeof all_cases[0]; i++)
+        for (const struct test_case *t = all_cases[i]; t->name; t++) puts(t->name);
     return 0;
 }
 

@@ -61,8 +61,9 @@ struct test_case {
     int exit_code;                // for reason -1
     const char *stderr_part;      // must be seen on stderr, if not NULL
 };
-extern const struct test_case normal_cases[], strict_cases[]; // end with a NULL name
+extern const struct test_case normal_cases[], switch_cases[], strict_cases[]; // end with a NULL name
 
+ze_memory_type_t type_in(struct fixture *f, ze_context_handle_t context, const void *pointer);
 void *map_pages(size_t count);
 ze_result_t wrap(struct fixture *f, ze_context_handle_t context, void *pointer, size_t size);
 ze_result_t wrap_flags(struct fixture *f, void *pointer, size_t size, uint32_t flags);
