@@ -79,7 +79,10 @@ void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller) 
         return out_of_memory();
     size = gh_max(size, SMALLEST);
     int flags = flags_for(&size, alignment, zero, wants_plain(size, caller));
-    void *block = gh_je_mallocx(size, flags);
+    // jemalloc's plain functions are shorter than mallocx.
+    void *block = flags == 0                ? gh_je_malloc(size)
+                  : flags == MALLOCX_ZERO ? gh_je_calloc(1, size)
+                                            : gh_je_mallocx(size, flags);
     return block != NULL ? block : out_of_memory();
 }
 
@@ -109,7 +112,7 @@ void *gh_reallocate(void *pointer, size_t size, const void *caller) {
     if (!early && is_plain(entry) == plain) {
         size_t wanted = gh_max(size, SMALLEST);
         int flags = flags_for(&wanted, 0, false, plain);
-        void *block = gh_je_rallocx(pointer, wanted, flags);
+        void *block = flags == 0 ? gh_je_realloc(pointer, wanted) : gh_je_rallocx(pointer, wanted, flags);
         return block != NULL ? block : out_of_memory();
     }
     void *block = gh_allocate(size, 0, false, caller);

@@ -12,11 +12,10 @@
 
 #include "../config.h"
 #include "../log.h"
-#include "../pieces.h"
-#include "../wraps.h"
 #include "allocator/lock.h"
 #include "allocator/os_mem.h"
 #include "backend.h"
+#include "wrap.h"
 
 static struct gh_lock attach_lock = GH_LOCK_INIT(GH_RANK_LIFE);
 
@@ -178,11 +177,8 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
 
 static void forget_wraps(unsigned scope, ze_context_handle_t context) {
     struct gh_wrap wrap;
-    while (gh_wraps_remove_of(context, scope, &wrap)) {
-        if (wrap.has_pieces)
-            gh_pieces_uncover(scope, gh_align_down(wrap.pointer, GH_PAGE_SIZE),
-                              gh_align_up(wrap.pointer + wrap.size_bytes, GH_PAGE_SIZE), wrap.sequence);
-    }
+    while (gh_wraps_remove_of(context, scope, &wrap))
+        gh_ze_wrap_ended(&wrap);
 }
 
 void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../config.h"
+#include "../hide.h"
 #include "../log.h"
 #include "../pieces.h"
 #include "../stack_watch.h"
@@ -61,6 +62,8 @@ ze_result_t gh_ze_wrap(struct gh_ze_driver *driver, unsigned scope, ze_context_h
             gh_pieces_uncover(scope, start, end, wrap.sequence);
         return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     }
+    if (gh_unlikely(gh_config.hide != 0))
+        gh_hide_count((uintptr_t)pointer, size, true);
     return ZE_RESULT_SUCCESS;
 }
 
@@ -95,13 +98,19 @@ static ze_result_t gh_alloc_host(struct gh_ze_driver *driver, ze_context_handle_
 GH_DOOR(ze_result_t, alloc_host,
         (ze_context_handle_t c, const ze_host_mem_alloc_desc_t *d, size_t s, size_t a, void **o), (, c, d, s, a, o))
 
+void gh_ze_wrap_ended(const struct gh_wrap *wrap) {
+    if (gh_unlikely(gh_config.hide != 0))
+        gh_hide_count(wrap->pointer, wrap->size_bytes, false);
+    if (gh_unlikely(wrap->has_pieces))
+        gh_pieces_uncover(wrap->scope, gh_align_down(wrap->pointer, GH_PAGE_SIZE),
+                          gh_align_up(wrap->pointer + wrap->size_bytes, GH_PAGE_SIZE), wrap->sequence);
+}
+
 bool gh_ze_unwrap(unsigned scope, void *pointer) {
     struct gh_wrap wrap;
     if (!gh_wraps_remove((uintptr_t)pointer, scope, &wrap))
         return false;
-    if (gh_unlikely(wrap.has_pieces))
-        gh_pieces_uncover(scope, gh_align_down(wrap.pointer, GH_PAGE_SIZE),
-                          gh_align_up(wrap.pointer + wrap.size_bytes, GH_PAGE_SIZE), wrap.sequence);
+    gh_ze_wrap_ended(&wrap);
     return true;
 }
 
@@ -155,8 +164,7 @@ static ze_result_t gh_get_properties(struct gh_ze_driver *driver, ze_context_han
         if (device != NULL)
             *device = NULL;
     }
-    const struct gh_region *region = gh_config.hide ? gh_region_find(pointer) : NULL;
-    if (region != NULL && !region->plain && !gh_wraps_find((uintptr_t)pointer, scope, &wrap)) {
+    if (gh_config.hide && gh_hide_applies(pointer)) {
         properties->type = ZE_MEMORY_TYPE_UNKNOWN;
         properties->id = 0;
         properties->pageSize = 0;

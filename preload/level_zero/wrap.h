@@ -5,6 +5,7 @@
 #ifndef GH_LEVEL_ZERO_WRAP_H
 #define GH_LEVEL_ZERO_WRAP_H
 
+#include "../wraps.h"
 #include "driver.h"
 
 // The range is not empty and does not wrap round; it need not be aligned. Calls the driver when
@@ -14,5 +15,8 @@ GH_HIDDEN ze_result_t gh_ze_wrap(struct gh_ze_driver *driver, unsigned scope, ze
 
 // False when no wrap starts at the pointer.
 GH_HIDDEN bool gh_ze_unwrap(unsigned scope, void *pointer);
+
+// Gives back what a wrap held that was taken out of the table.
+GH_HIDDEN void gh_ze_wrap_ended(const struct gh_wrap *wrap);
 
 #endif

@@ -338,9 +338,11 @@ static void modules(struct fixture *f)
     ze_module_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC, .format = ZE_MODULE_FORMAT_IL_SPIRV,
                              .inputSize = 4, .pInputModule = (const uint8_t *)"abcd"};
     CHECK(zeModuleCreate(f->context, f->devices[0], &desc, &module, &log) == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE);
-    OK(zeModuleBuildLogGetString(log, &size, text));
-    CHECK(strstr(text, "native"));
-    OK(zeModuleBuildLogDestroy(log));
+    if (raw_driver(f) == f->driver) { // a loader 1.8 that wraps handles forgets to wrap the log of a failed build
+        OK(zeModuleBuildLogGetString(log, &size, text));
+        CHECK(strstr(text, "native"));
+        OK(zeModuleBuildLogDestroy(log));
+    }
     desc.format = ZE_MODULE_FORMAT_NATIVE; // no ELF
     CHECK(zeModuleCreate(f->context, f->devices[0], &desc, &module, NULL) == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE);
     char *p = map_pages(1);
