@@ -15,6 +15,7 @@
 #include "config.h"
 #include "log.h"
 #include "memory_limit.h"
+#include "piece_tree.h"
 #include "pieces.h"
 #include "service_thread.h"
 #include "stats.h"
@@ -335,5 +336,5 @@ void gh_gpu_fork_child(void) {
         atomic_store_explicit(&gh_gpu_imported[id], 0, memory_order_relaxed);
     imported_bytes = 0;
     gh_stats_set(&gh_stats.bytes_imported, 0);
-    gh_pieces_fork_child();
+    gh_piece_forget_all();
 }

@@ -1,132 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Pieces (pieces.h), a treap for each scope, ordered by address. All of it under the import lock.
+// Pieces (pieces.h): who needs which, and when the driver is called for them. All of it under
+// the import lock; piece_tree.c keeps them in order.
 #include "pieces.h"
 
 #include <errno.h>
-#include <string.h>
 
-#include "allocator/os_mem.h"
 #include "config.h"
 #include "gpu.h"
 #include "mapping_part.h"
-
-struct piece {
-    uintptr_t start;
-    uintptr_t end;
-    uint64_t sequence; // of the cover that made it; later covers have higher ones
-    uint32_t refs;
-    uint32_t priority;
-    bool read_only; // the driver was asked for no more
-    bool kept;      // one of the references is ours: it stays until its memory goes
-    bool suspended; // its import is released for the moment
-    struct piece *left;
-    struct piece *right;
-};
+#include "piece_tree.h"
 
 _Atomic size_t gh_pieces_count;
 
-static struct piece *roots[GH_SCOPE_MAX];
-static struct piece *unused; // linked by `right`
 static uint64_t last_sequence;
-static uint32_t random_state = 2463534242u;
-
-#define CHUNK_BYTES (64 * GH_KIB)
-
-static struct piece *node_take(void) {
-    if (unused == NULL) {
-        struct piece *chunk = gh_os_map_table(CHUNK_BYTES);
-        if (chunk == NULL)
-            return NULL;
-        for (size_t i = 0; i < CHUNK_BYTES / sizeof(*chunk); i++) {
-            chunk[i].right = unused;
-            unused = &chunk[i];
-        }
-    }
-    struct piece *piece = unused;
-    unused = piece->right;
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 17;
-    random_state ^= random_state << 5;
-    *piece = (struct piece){ .priority = random_state };
-    return piece;
-}
-
-static void node_give(struct piece *piece) {
-    piece->right = unused;
-    unused = piece;
-}
-
-// Everything that starts below `address` goes left.
-static void split(struct piece *tree, uintptr_t address, struct piece **left, struct piece **right) {
-    if (tree == NULL) {
-        *left = NULL;
-        *right = NULL;
-    } else if (tree->start < address) {
-        *left = tree;
-        split(tree->right, address, &tree->right, right);
-    } else {
-        *right = tree;
-        split(tree->left, address, left, &tree->left);
-    }
-}
-
-static struct piece *join(struct piece *left, struct piece *right) {
-    if (left == NULL)
-        return right;
-    if (right == NULL)
-        return left;
-    if (left->priority > right->priority) {
-        left->right = join(left->right, right);
-        return left;
-    }
-    right->left = join(left, right->left);
-    return right;
-}
-
-static void tree_insert(unsigned scope, struct piece *piece) {
-    struct piece *left;
-    struct piece *right;
-    split(roots[scope], piece->start, &left, &right);
-    roots[scope] = join(join(left, piece), right);
-    atomic_fetch_add_explicit(&gh_pieces_count, 1, memory_order_relaxed);
-}
-
-static void tree_remove(unsigned scope, struct piece *piece) {
-    struct piece **link = &roots[scope];
-    while (*link != piece)
-        link = piece->start < (*link)->start ? &(*link)->left : &(*link)->right;
-    *link = join(piece->left, piece->right);
-    atomic_fetch_sub_explicit(&gh_pieces_count, 1, memory_order_relaxed);
-}
-
-// The first piece that ends above `address`: the one that holds it, or the next one.
-static struct piece *first_above(unsigned scope, uintptr_t address) {
-    struct piece *best = NULL;
-    for (struct piece *piece = roots[scope]; piece != NULL;) {
-        if (piece->end > address) {
-            best = piece;
-            piece = piece->left;
-        } else {
-            piece = piece->right;
-        }
-    }
-    return best;
-}
-
-// The last piece that starts below `address`.
-static struct piece *last_below(unsigned scope, uintptr_t address) {
-    struct piece *best = NULL;
-    for (struct piece *piece = roots[scope]; piece != NULL;) {
-        if (piece->start < address) {
-            best = piece;
-            piece = piece->right;
-        } else {
-            piece = piece->left;
-        }
-    }
-    return best;
-}
 
 // The imported region that holds `address`, or NULL.
 static const struct gh_region *imported_region(unsigned scope, uintptr_t address) {
@@ -160,8 +47,8 @@ static void pin_regions(uintptr_t start, uintptr_t end, bool pin) {
     }
 }
 
-static int piece_make(unsigned scope, const struct piece *wanted, const char **why_out) {
-    struct piece *piece = node_take();
+static int piece_make(unsigned scope, const struct gh_piece *wanted, const char **why_out) {
+    struct gh_piece *piece = gh_piece_take();
     if (piece == NULL) {
         *why_out = "no memory";
         return ENOMEM;
@@ -171,7 +58,7 @@ static int piece_make(unsigned scope, const struct piece *wanted, const char **w
                                     why_out);
     if (error != 0) {
         pin_regions(wanted->start, wanted->end, false);
-        node_give(piece);
+        gh_piece_give(piece);
         return error;
     }
     uint32_t priority = piece->priority;
@@ -179,20 +66,20 @@ static int piece_make(unsigned scope, const struct piece *wanted, const char **w
     piece->priority = priority;
     piece->left = NULL;
     piece->right = NULL;
-    tree_insert(scope, piece);
+    gh_piece_insert(scope, piece);
     return 0;
 }
 
-static void piece_release(unsigned scope, struct piece *piece, bool call_driver) {
-    tree_remove(scope, piece);
+static void piece_release(unsigned scope, struct gh_piece *piece, bool call_driver) {
+    gh_piece_remove(scope, piece);
     if (call_driver && !piece->suspended)
         gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
     pin_regions(piece->start, piece->end, false);
-    node_give(piece);
+    gh_piece_give(piece);
 }
 
 // A writable wrap on a read-only piece: imports it again. Its wraps keep their references.
-static int piece_make_writable(unsigned scope, struct piece *piece, const char **why_out) {
+static int piece_make_writable(unsigned scope, struct gh_piece *piece, const char **why_out) {
     void *base = (void *)piece->start;
     size_t size = piece->end - piece->start;
     gh_gpu_release_piece(scope, base, size);
@@ -210,17 +97,17 @@ static int piece_make_writable(unsigned scope, struct piece *piece, const char *
 }
 
 static void uncover(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence) {
-    for (struct piece *piece = first_above(scope, start); piece != NULL && piece->start < end;) {
+    for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
         uintptr_t piece_end = piece->end;
         // One that is younger than the wrap took the place of memory that went away under it.
         if (piece->sequence <= sequence && --piece->refs == 0)
             piece_release(scope, piece, true);
-        piece = first_above(scope, piece_end);
+        piece = gh_piece_first_above(scope, piece_end);
     }
 }
 
 // What to import for the gap [at, gap_end): the gap, or with GPUHOST_MMAP more of its mapping.
-static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct piece *wanted, const char **why_out) {
+static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct gh_piece *wanted, const char **why_out) {
     wanted->start = at;
     wanted->end = gap_end;
     wanted->refs = 1;
@@ -228,13 +115,13 @@ static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct pi
     struct gh_mapping_part part;
     if (gh_config.mmap && gh_mapping_part_around(at, gap_end, &part)) {
         // Cut at what is covered already: pieces, and regions of any kind.
-        const struct piece *before = last_below(scope, at);
-        const struct piece *after = first_above(scope, gap_end - 1);
+        const struct gh_piece *before = gh_piece_last_below(scope, at);
+        const struct gh_piece *after = gh_piece_first_above(scope, gap_end - 1);
         if (before != NULL && before->end > part.start)
             part.start = before->end;
         if (after != NULL && after->start < part.end)
             part.end = after->start;
-        struct piece wider = *wanted;
+        struct gh_piece wider = *wanted;
         wider.start = part.start;
         wider.end = part.end;
         wider.refs = 2;
@@ -262,7 +149,7 @@ int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, bool read_on
             continue;
         }
         out->has_pieces = true;
-        struct piece *piece = first_above(scope, at);
+        struct gh_piece *piece = gh_piece_first_above(scope, at);
         if (piece != NULL && piece->start <= at) {
             uintptr_t piece_end = piece->end;
             if (piece->read_only && !read_only)
@@ -276,7 +163,7 @@ int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, bool read_on
         uintptr_t gap_end = next_region(scope, at, end);
         if (piece != NULL && piece->start < gap_end)
             gap_end = piece->start;
-        struct piece wanted = { .sequence = sequence, .read_only = read_only };
+        struct gh_piece wanted = { .sequence = sequence, .read_only = read_only };
         error = import_gap(scope, at, gap_end, &wanted, why_out);
         if (error == 0) {
             out->imported++;
@@ -306,7 +193,7 @@ struct gh_segment gh_pieces_segment(unsigned scope, uintptr_t at, uintptr_t limi
     }
     if (atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0) {
         gh_gpu_lock();
-        const struct piece *piece = first_above(scope, at);
+        const struct gh_piece *piece = gh_piece_first_above(scope, at);
         if (piece != NULL && piece->start <= at) {
             segment.kind = GH_SEGMENT_PIECE;
             segment.end = gh_min(limit, piece->end);
@@ -322,12 +209,12 @@ struct gh_segment gh_pieces_segment(unsigned scope, uintptr_t at, uintptr_t limi
 }
 
 void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
-    for (struct piece *piece = first_above(scope, start); piece != NULL && piece->start < end;) {
-        struct piece old = *piece;
+    for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
+        struct gh_piece old = *piece;
         piece_release(scope, piece, true);
         const char *why;
-        struct piece left = old;
-        struct piece right = old;
+        struct gh_piece left = old;
+        struct gh_piece right = old;
         left.end = start;
         right.start = end;
         // What stays keeps its references; a driver that refuses now leaves those wraps stale,
@@ -337,7 +224,7 @@ void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
             (void)piece_make(scope, &left, &why);
         if (is_wanted && old.end > end)
             (void)piece_make(scope, &right, &why);
-        piece = first_above(scope, gh_max(old.end < end ? old.end : end, start));
+        piece = gh_piece_first_above(scope, gh_max(old.end < end ? old.end : end, start));
     }
 }
 
@@ -352,7 +239,7 @@ void gh_pieces_invalidate(uintptr_t start, uintptr_t end) {
 }
 
 static void suspend(unsigned scope, uintptr_t start, uintptr_t end) {
-    for (struct piece *piece = first_above(scope, start); piece != NULL && piece->start < end;) {
+    for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
         uintptr_t piece_end = piece->end;
         if (piece->kept && piece->refs == 1) {
             piece_release(scope, piece, true);
@@ -360,19 +247,19 @@ static void suspend(unsigned scope, uintptr_t start, uintptr_t end) {
             gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
             piece->suspended = true;
         }
-        piece = first_above(scope, piece_end);
+        piece = gh_piece_first_above(scope, piece_end);
     }
 }
 
 static void resume(unsigned scope, uintptr_t start, uintptr_t end) {
-    for (struct piece *piece = first_above(scope, start); piece != NULL && piece->start < end;) {
+    for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
         uintptr_t piece_end = piece->end;
         const char *why;
         if (gh_gpu_import_piece(scope, (void *)piece->start, piece->end - piece->start, piece->read_only, &why) == 0)
             piece->suspended = false;
         else
             piece_release(scope, piece, true);
-        piece = first_above(scope, piece_end);
+        piece = gh_piece_first_above(scope, piece_end);
     }
 }
 
@@ -391,18 +278,13 @@ int gh_pieces_around(uintptr_t start, uintptr_t end, int (*advise)(void *, size_
 }
 
 bool gh_pieces_overlap(unsigned scope, uintptr_t start, uintptr_t end) {
-    const struct piece *piece = first_above(scope, start);
+    const struct gh_piece *piece = gh_piece_first_above(scope, start);
     return piece != NULL && piece->start < end;
 }
 
 void gh_pieces_drop_scope(unsigned scope, bool release) {
-    while (roots[scope] != NULL)
-        piece_release(scope, roots[scope], release);
-}
-
-void gh_pieces_fork_child(void) {
-    memset(roots, 0, sizeof(roots)); // the nodes stay lost: a child has few
-    atomic_store_explicit(&gh_pieces_count, 0, memory_order_relaxed);
+    while (gh_piece_roots[scope] != NULL)
+        piece_release(scope, gh_piece_roots[scope], release);
 }
 
 bool gh_pieces_is_valid(void) {
@@ -411,7 +293,7 @@ bool gh_pieces_is_valid(void) {
     gh_gpu_lock();
     for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++) {
         uintptr_t last_end = 0;
-        for (const struct piece *piece = first_above(scope, 0); piece != NULL; piece = first_above(scope, last_end)) {
+        for (const struct gh_piece *piece = gh_piece_first_above(scope, 0); piece != NULL; piece = gh_piece_first_above(scope, last_end)) {
             valid = valid && piece->start >= last_end && piece->start < piece->end && piece->refs != 0 &&
                     (piece->start | piece->end) % GH_PAGE_SIZE == 0;
             valid = valid && next_region(scope, piece->start - 1, piece->end) == piece->end;

@@ -61,8 +61,6 @@ GH_HIDDEN bool gh_pieces_overlap(unsigned scope, uintptr_t start, uintptr_t end)
 // Under the import lock, when a scope closes.
 GH_HIDDEN void gh_pieces_drop_scope(unsigned scope, bool release);
 
-GH_HIDDEN void gh_pieces_fork_child(void);
-
 // Takes the import lock; walks everything.
 GH_HIDDEN bool gh_pieces_is_valid(void);
 

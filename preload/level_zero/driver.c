@@ -91,6 +91,9 @@ void *gh_ze_driver_symbol(void *handle, const char *name) {
     bool is_new = driver_count != before;
     gh_lock_release(&slots_lock);
     if (is_new) {
+        // A program may close the loader, which closes its drivers; imports and doors outlive that.
+        void *(*open)(const char *, int) = (void *(*)(const char *, int))gh_real_dlopen();
+        (void)open(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
         gh_driver_text_add(library.dli_fbase);
         gh_arena_set_plain_flags(); // now, so that the driver's first page does not make it
         gh_gate_driver_loaded();
