@@ -171,3 +171,7 @@ const char *gh_arena_set_jemalloc_version(void) {
     gh_je_mallctl("version", &version, &length, NULL, 0);
     return version;
 }
+
+void gh_arena_set_fork_child(void) {
+    gh_lock_reset(&plain_lock);
+}

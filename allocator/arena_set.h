@@ -28,6 +28,8 @@ GH_HIDDEN int gh_arena_set_plain_flags(void);
 // What gh_arena_set_plain_flags answered last, without making anything.
 extern GH_HIDDEN _Atomic int gh_arena_plain_flags;
 
+GH_HIDDEN void gh_arena_set_fork_child(void);
+
 // Flags for operations on a block that is plain memory: it must not pass the thread's cache,
 // which would hand it out again as heap.
 #define GH_PLAIN_FREE_FLAGS MALLOCX_TCACHE_NONE

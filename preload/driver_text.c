@@ -39,3 +39,7 @@ void gh_driver_text_add(const void *base) {
     dl_iterate_phdr(visit, (void *)(uintptr_t)base);
     gh_lock_release(&add_lock);
 }
+
+void gh_driver_text_fork_child(void) {
+    gh_lock_reset(&add_lock);
+}

@@ -34,4 +34,6 @@ static inline bool gh_driver_text_has(const void *address) {
 // Adds the executable segments of the library that is loaded at `base`. Not inside malloc.
 GH_HIDDEN void gh_driver_text_add(const void *base);
 
+GH_HIDDEN void gh_driver_text_fork_child(void);
+
 #endif

@@ -8,7 +8,9 @@
 
 #include "allocator/arena_set.h"
 #include "allocator/lock.h"
+#include "driver_text.h"
 #include "gpu.h"
+#include "level_zero/attach.h"
 #include "service_thread.h"
 #include "wraps.h"
 
@@ -25,6 +27,9 @@ static void in_child(void) {
     gh_gpu_fork_child();
     gh_wraps_fork_child();
     gh_service_thread_fork_child();
+    gh_ze_fork_child();
+    gh_driver_text_fork_child();
+    gh_arena_set_fork_child();
     gh_region_pool_fork_child(gh_arena_set_heap());
     gh_region_pool_fork_child(gh_arena_set_plain());
 }

@@ -14,6 +14,7 @@
 
 #include "allocator/arena_set.h"
 #include "allocator/je_api.h"
+#include "aside.h"
 #include "config.h"
 #include "driver_text.h"
 #include "early_heap.h"
@@ -71,8 +72,8 @@ void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller) 
             return gh_early_take(size, alignment);
         if (life == GH_LIFE_ASIDE) {
             if (alignment > SMALLEST)
-                return __libc_memalign(alignment, size);
-            return zero ? __libc_calloc(1, size) : __libc_malloc(size);
+                return gh_aside.memalign(alignment, size);
+            return zero ? gh_aside.calloc(1, size) : gh_aside.malloc(size);
         }
     }
     if (size > PTRDIFF_MAX)
@@ -101,7 +102,7 @@ void *gh_reallocate(void *pointer, size_t size, const void *caller) {
     uint16_t entry = gh_region_entry(pointer);
     bool early = gh_early_has(pointer);
     if (entry == 0 && !early)
-        return __libc_realloc(pointer, size); // see the head of this file
+        return gh_aside.realloc(pointer, size); // see the head of this file
     if (size == 0) {
         gh_deallocate(pointer);
         return NULL;
@@ -132,7 +133,7 @@ void gh_deallocate(void *pointer) {
     else if (is_plain(entry))
         gh_je_dallocx(pointer, GH_PLAIN_FREE_FLAGS);
     else if (!gh_early_has(pointer)) // early blocks are never reused
-        __libc_free(pointer);
+        gh_aside.free(pointer);
 }
 
 size_t gh_usable_size(void *pointer) {

@@ -27,11 +27,4 @@ GH_HIDDEN void *gh_reallocate(void *pointer, size_t size, const void *caller);
 GH_HIDDEN void gh_deallocate(void *pointer);
 GH_HIDDEN size_t gh_usable_size(void *pointer);
 
-// The C library's own heap, for processes that we stay out of and for blocks that are its.
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *pointer, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void __libc_free(void *pointer);
-
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "allocator/arena_set.h"
+#include "aside.h"
 #include "config.h"
 #include "fork.h"
 #include "gate.h"
@@ -84,6 +85,9 @@ static int start_as_starter(void) {
     int result = GH_LIFE_SERVING;
     if (!gh_config.enable || gh_config_lists(gh_config.exclude, program_path())) {
         result = GH_LIFE_ASIDE;
+    } else if (gh_aside_find_sanitizer()) {
+        gh_log(GH_LOG_WARNING, "this program is built with a sanitizer, whose malloc must stay its malloc; not active");
+        result = GH_LIFE_ASIDE;
     } else if (start_heap() != 0) {
         gh_log(GH_LOG_ERROR, "the heap could not be started (too little address space?); malloc is glibc's");
         result = GH_LIFE_ASIDE;
@@ -97,6 +101,19 @@ static int start_as_starter(void) {
         gh_gate_open();
     errno = saved_errno;
     return result;
+}
+
+void gh_stay_aside(const char *why) {
+    int expected = GH_LIFE_NEW;
+    if (!atomic_compare_exchange_strong(&gh_life, &expected, GH_LIFE_STARTING))
+        return;
+    starting_here = true;
+    gh_log_start();
+    gh_config_read(find_environment(), getauxval(AT_SECURE) != 0);
+    if (gh_config.enable && !gh_config_lists(gh_config.exclude, program_path()))
+        gh_log(GH_LOG_WARNING, why);
+    starting_here = false;
+    atomic_store_explicit(&gh_life, GH_LIFE_ASIDE, memory_order_release);
 }
 
 int gh_start(void) {

@@ -26,4 +26,8 @@ static inline bool gh_is_serving(void) {
 // gh_start, whose allocations come from the early heap. Other threads wait.
 GH_HIDDEN int gh_start(void);
 
+// Instead of gh_start, when the program's malloc is another one: says why, and stays out of the
+// process for good. Does nothing when start-up has run.
+GH_HIDDEN void gh_stay_aside(const char *why);
+
 #endif

@@ -209,6 +209,11 @@ unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle_t context
     return GH_NO_SCOPE;
 }
 
+void gh_ze_fork_child(void) {
+    gh_lock_reset(&attach_lock);
+    gh_ze_driver_fork_child();
+}
+
 void gh_ze_bring_pending(struct gh_ze_driver *driver) {
     (void)driver;
     gh_gpu_drain();

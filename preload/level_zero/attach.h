@@ -20,6 +20,9 @@ GH_HIDDEN void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t con
 // The scope that imports for this context belong to, or GH_NO_SCOPE. Lock-free.
 GH_HIDDEN unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle_t context);
 
+// In a fork child: the locks of threads that are not there.
+GH_HIDDEN void gh_ze_fork_child(void);
+
 // Brings what is pending; the slow way of every door.
 GH_HIDDEN void gh_ze_bring_pending(struct gh_ze_driver *driver);
 

@@ -108,3 +108,7 @@ const ze_device_dditable_t *gh_ze_device_table(struct gh_ze_driver *driver) {
         return NULL;
     return (const ze_device_dditable_t *)(const void *)driver->device_table;
 }
+
+void gh_ze_driver_fork_child(void) {
+    gh_lock_reset(&slots_lock);
+}

@@ -90,4 +90,6 @@ GH_HIDDEN void *gh_ze_driver_symbol(void *handle, const char *name);
 // The driver's device functions, or NULL.
 GH_HIDDEN const ze_device_dditable_t *gh_ze_device_table(struct gh_ze_driver *driver);
 
+GH_HIDDEN void gh_ze_driver_fork_child(void);
+
 #endif

@@ -97,6 +97,8 @@ static void print_mallopt(void) {
     edge_free(block);
 }
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // mallinfo
+
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
     print_mallinfo();

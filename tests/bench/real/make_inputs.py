@@ -14,7 +14,7 @@ draw = random.Random(5)
 
 
 def c_function(number):
-    lines = [f"static int step_{number}(struct state *s, int a, int b)", "{", "    int sum = a;"]
+    lines = [f"int step_{number}(struct state *s, int a, int b)", "{", "    int sum = a;"]
     for _ in range(draw.randint(4, 12)):
         kind = draw.randrange(4)
         i, k = draw.randrange(16), draw.randrange(1, 50)
@@ -31,7 +31,7 @@ def c_function(number):
     return lines
 
 
-functions = max(10, 260 * percent // 100)
+functions = max(10, 80 * percent // 100)
 text = ["#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>",
         "struct state { int table[16]; char name[64]; };", ""]
 for n in range(functions):
@@ -39,7 +39,7 @@ for n in range(functions):
 text += [f"int run(struct state *s) {{ return step_{functions - 1}(s, 1, 2); }}", ""]
 (folder / "input.c").write_text("\n".join(text), encoding="ascii")
 
-rows = 120000 * percent // 100
+rows = 80000 * percent // 100
 (folder / "input.sql").write_text(f"""
 CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT, length INTEGER, kind INTEGER);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})

@@ -5,7 +5,7 @@ import sys
 import numpy
 
 percent = int(sys.argv[1])
-for elements, rounds in ((500, 26000), (20000, 3000), (300000, 160), (2000000, 26)):
+for elements, rounds in ((500, 12000), (20000, 700), (300000, 40), (2000000, 6)):
     a = numpy.linspace(0.0, 1.0, elements)
     b = a[::-1].copy()
     kept = []

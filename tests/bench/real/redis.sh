@@ -7,7 +7,7 @@
 set -euo pipefail
 
 folder=$(mktemp -d "$1/redis.XXXXXX")
-requests=$(($2 * 1200))
+requests=$(($2 * 140))
 server=''
 cleanup() {
 	[[ -z $server ]] || kill "$server" 2>/dev/null || true
