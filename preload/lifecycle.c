@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "allocator/arena_set.h"
@@ -29,11 +30,12 @@ static unsigned arenas_for(unsigned processors) {
 }
 
 static unsigned count_processors(void) {
-    cpu_set_t set; // sysconf() may open files and, in some libcs, allocate
-    if (sched_getaffinity(0, sizeof(set), &set) != 0)
-        return 1;
-    int count = CPU_COUNT(&set);
-    return count < 1 ? 1u : (unsigned)count;
+    unsigned long mask[128]; // 8192 processors; the call itself: libc's may be interposed
+    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
+    unsigned count = 0;
+    for (long i = 0; i < bytes / (long)sizeof(mask[0]); i++)
+        count += (unsigned)__builtin_popcountl(mask[i]);
+    return count == 0 ? 1 : count;
 }
 
 static const char *program_path(void) {

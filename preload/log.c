@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Builds and writes log lines (log.h).
+// Builds and writes log lines (log.h). System calls are made directly: at start-up, libc's functions
+// may be interposed by something that is not ready yet (a sanitizer, a tracing shim).
 #include "log.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -67,7 +69,7 @@ const char *gh_text_get(struct gh_text *text) {
 void gh_log_start(void) {
     struct stat status;
     int saved_errno = errno;
-    stderr_known = fstat(STDERR_FILENO, &status) == 0;
+    stderr_known = syscall(SYS_fstat, STDERR_FILENO, &status) == 0;
     if (stderr_known) {
         stderr_device = status.st_dev;
         stderr_inode = status.st_ino;
@@ -78,10 +80,10 @@ void gh_log_start(void) {
 static void write_all(const char *bytes, size_t length) {
     int saved_errno = errno;
     struct stat status;
-    if (stderr_known && fstat(STDERR_FILENO, &status) == 0 && status.st_dev == stderr_device &&
+    if (stderr_known && syscall(SYS_fstat, STDERR_FILENO, &status) == 0 && status.st_dev == stderr_device &&
         status.st_ino == stderr_inode) {
         while (length != 0) {
-            ssize_t written = write(STDERR_FILENO, bytes, length);
+            long written = syscall(SYS_write, STDERR_FILENO, bytes, length);
             if (written < 0 && errno == EINTR)
                 continue;
             if (written <= 0)

@@ -7,6 +7,8 @@
 
 #include "edges.h"
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // mallinfo is tested for being there
+
 #define BLOCKS 200
 #define BLOCK ((size_t)50000)
 
@@ -96,8 +98,6 @@ static void print_mallopt(void) {
     edge_print("malloc after mallopt", block, errno, EDGE_ALIGNMENT, (size_t)3 << 20);
     edge_free(block);
 }
-
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // mallinfo
 
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
