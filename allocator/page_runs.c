@@ -72,10 +72,13 @@ static void run_remove(struct gh_page_runs *runs, uint32_t first) {
 
 int gh_page_runs_init(struct gh_page_runs *runs, uint32_t pages) {
     memset(runs, 0, sizeof(*runs));
-    runs->table_bytes = gh_align_up((size_t)pages * sizeof(struct gh_page_tag), GH_PAGE_SIZE);
-    runs->tags = gh_os_map_table(runs->table_bytes);
-    if (runs->tags == NULL)
+    size_t heads_bytes = GH_RUN_BINS * sizeof(*runs->heads);
+    runs->table_bytes = gh_align_up(heads_bytes + (size_t)pages * sizeof(struct gh_page_tag), GH_PAGE_SIZE);
+    char *table = gh_os_map_table(runs->table_bytes);
+    if (table == NULL)
         return ENOMEM;
+    runs->heads = (uint32_t *)(void *)table;
+    runs->tags = (struct gh_page_tag *)(void *)(table + heads_bytes);
     for (unsigned bin = 0; bin < GH_RUN_BINS; bin++)
         runs->heads[bin] = GH_NO_PAGE;
     runs->pages = pages;
@@ -85,7 +88,8 @@ int gh_page_runs_init(struct gh_page_runs *runs, uint32_t pages) {
 }
 
 void gh_page_runs_destroy(struct gh_page_runs *runs) {
-    gh_os_unmap(runs->tags, runs->table_bytes);
+    gh_os_unmap(runs->heads, runs->table_bytes);
+    runs->heads = NULL;
     runs->tags = NULL;
 }
 

@@ -18,10 +18,10 @@ struct gh_page_tag;
 struct gh_page_runs {
     uint32_t pages;      // of the region
     uint32_t free_pages; // in all runs
-    struct gh_page_tag *tags;
-    size_t table_bytes;
     uint64_t filled[GH_RUN_BINS / 64]; // bit set: the bin is not empty
-    uint32_t heads[GH_RUN_BINS];
+    uint32_t *heads;                   // of the bins; one table with
+    struct gh_page_tag *tags;          // the tags
+    size_t table_bytes;
 };
 
 // All pages free and known to be zero. Returns 0 or ENOMEM.

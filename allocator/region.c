@@ -19,7 +19,8 @@ struct gh_region *gh_region_reserve(void) {
         id = next_unused_id++;
     else
         return NULL;
-    gh_regions[id].id = id;
+    if (gh_regions[id].id == 0) // lock-free readers look at it
+        gh_regions[id].id = id;
     gh_regions[id].generation++;
     return &gh_regions[id];
 }

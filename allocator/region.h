@@ -27,7 +27,7 @@
 #define GH_SLOT_COUNT ((size_t)1 << (GH_ADDRESS_BITS - GH_SLOT_SHIFT))
 
 // Ids 1 .. GH_REGION_MAX are regions; the top bit of a map entry marks plain memory.
-#define GH_REGION_MAX 32767u
+#define GH_REGION_MAX 16383u
 #define GH_REGION_PLAIN_BIT 0x8000u
 
 enum gh_region_state {
@@ -37,13 +37,15 @@ enum gh_region_state {
 };
 
 struct gh_region {
-    uintptr_t base;     // constant from publication until the region is unmapped, as is
-    size_t size_bytes;  // this, and
-    uint16_t id;        // this
-    bool plain;         // never to be made visible to a GPU
-    uint32_t generation; // tells this region from an earlier one with the same id
+    // Constant from publication until the region is unmapped; atomic for readers who ask about an
+    // address that is nobody's while a region comes or goes.
+    _Atomic uintptr_t base;
+    _Atomic size_t size_bytes;
+    _Atomic bool plain; // never to be made visible to a GPU
+    uint16_t id;        // of this descriptor; constant once it was used
 
     // Under the pool lock.
+    uint32_t generation; // tells this region from an earlier one with the same id
     uint8_t state;            // enum gh_region_state
     uint32_t pins;            // above 0: its pages must stay; no purge, no unmap
     uint32_t purges_running;  // give-backs that run outside the lock; no pin until they end
@@ -69,7 +71,8 @@ static inline struct gh_region *gh_region_find(const void *address) {
     if (id == 0)
         return NULL;
     struct gh_region *region = &gh_regions[id];
-    return (uintptr_t)address - region->base < region->size_bytes ? region : NULL;
+    uintptr_t base = atomic_load_explicit(&region->base, memory_order_relaxed);
+    return (uintptr_t)address - base < atomic_load_explicit(&region->size_bytes, memory_order_relaxed) ? region : NULL;
 }
 
 // Both under the pool lock. Reserve gives an unused descriptor or NULL when all are in use.

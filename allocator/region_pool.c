@@ -14,6 +14,7 @@
 // Growth: a new region is an eighth of what is mapped, so N GiB need some tens of regions and
 // the part of the newest one that nobody has used yet is an eighth of the heap at most.
 #define GROWTH_DIVISOR 8u
+#define REGION_COUNT_FINE (GH_REGION_MAX / 4)
 
 // One page that nobody can touch after each region: neighbours never touch, and a client that
 // looks one past the end meets nothing.
@@ -50,7 +51,8 @@ static void list_remove(struct gh_region_pool *pool, struct gh_region *region) {
 static size_t region_size_for(const struct gh_region_pool *pool, size_t size_bytes) {
     size_t step = gh_align_up(pool->mapped_bytes / GROWTH_DIVISOR, 2 * GH_MIB);
     step = gh_max(step, pool->region_min_bytes);
-    step = gh_min(step, gh_max(pool->region_max_bytes, pool->region_min_bytes));
+    if (pool->region_count < REGION_COUNT_FINE) // else a low maximum would use up the descriptors
+        step = gh_min(step, gh_max(pool->region_max_bytes, pool->region_min_bytes));
     if (size_bytes >= step)
         return size_bytes; // a region of its own
     if (size_bytes > step / GROWTH_DIVISOR) {
@@ -204,6 +206,16 @@ void gh_region_pool_give(struct gh_region_pool *pool, void *address, size_t size
     gh_region_withdraw(region);
     gh_lock_release(&pool_lock);
     region_unmap(base, region_bytes, &runs);
+}
+
+bool gh_region_pool_look(uint16_t id, struct gh_region_look *out) {
+    const struct gh_region *region = &gh_regions[id];
+    gh_lock_acquire(&pool_lock);
+    bool used = region->id != 0;
+    out->generation = region->generation;
+    out->importable = region->state == GH_REGION_ACTIVE && !region->plain;
+    gh_lock_release(&pool_lock);
+    return used;
 }
 
 bool gh_region_pool_pin(uint16_t id, uintptr_t *base_out, size_t *size_out) {

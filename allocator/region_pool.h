@@ -50,6 +50,14 @@ GH_HIDDEN bool gh_region_pool_take_at(struct gh_region_pool *pool, void *address
 // region to the kernel when nothing of it is in use any more.
 GH_HIDDEN void gh_region_pool_give(struct gh_region_pool *pool, void *address, size_t size_bytes);
 
+struct gh_region_look {
+    uint32_t generation;
+    bool importable; // active, and not plain
+};
+
+// What the region with this id is now. False for ids from the first one on that was never used.
+GH_HIDDEN bool gh_region_pool_look(uint16_t id, struct gh_region_look *out);
+
 // Pins the region with this id: until as many unpins its pages stay as they are. False when
 // there is no such active region. Waits for purges that run on it, so: not inside
 // a hook.

@@ -238,19 +238,21 @@ static void release_retired(void) {
 }
 
 static void import_new(void) {
+    // Each look takes the pool lock, so a region that appears either is seen here or sees that a
+    // scope is open, and raises the flag.
     uint64_t open = gh_gpu_open_scopes();
+    struct gh_region_look look;
     // Ids are given out from 1 up and reused; an id that was never used ends the walk.
-    while (highest_id < GH_REGION_MAX && gh_regions[highest_id + 1].id != 0)
-        highest_id++;
-    for (uint16_t id = 1; id <= highest_id; id++) {
-        if (seen_generation[id] != gh_regions[id].generation) {
+    for (uint16_t id = 1; id <= GH_REGION_MAX && gh_region_pool_look(id, &look); id++) {
+        highest_id = id > highest_id ? id : highest_id;
+        if (seen_generation[id] != look.generation) {
             // An unpinned region may be unmapped, and its id used again, without a word to us.
-            seen_generation[id] = gh_regions[id].generation;
+            seen_generation[id] = look.generation;
             forget_imports(id, ~UINT64_C(0));
         }
         uint64_t done = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) | refused[id];
         uint64_t wanted = open & ~done;
-        if (wanted != 0 && gh_regions[id].state == GH_REGION_ACTIVE && !gh_regions[id].plain)
+        if (wanted != 0 && look.importable)
             import_region(id, wanted);
     }
 }

@@ -49,9 +49,10 @@ std::size_t work(unsigned number, unsigned rounds) {
         if (entry.size() > 6)
             entry.pop_front();
         by_title[made->title] = made;
-        if (by_title.size() > 8000)
-            by_title.erase(by_title.lower_bound(word(state)) == by_title.end() ? by_title.begin()
-                                                                               : by_title.lower_bound(word(state)));
+        if (by_title.size() > 8000) {
+            auto victim = by_title.lower_bound(word(state));
+            by_title.erase(victim == by_title.end() ? by_title.begin() : victim);
+        }
         std::map<int, std::string> local; // a scratch table for each round
         for (int i = 0; i < 12; i++)
             local[static_cast<int>(next(state) % 100)] = made->words.back() + made->title;
@@ -65,7 +66,7 @@ std::size_t work(unsigned number, unsigned rounds) {
 int main(int count, char **words) {
     unsigned threads = count > 1 ? static_cast<unsigned>(std::atoi(words[1])) : 1;
     unsigned percent = count > 2 ? static_cast<unsigned>(std::atoi(words[2])) : 100;
-    unsigned rounds = 160000 / 100 * percent;
+    unsigned rounds = 200000 / 100 * percent;
     if (threads == 1)
         return work(0, rounds) == 0;
     std::vector<std::thread> all;

@@ -21,7 +21,7 @@ static void run_tasks(const struct bench_work *work, void (*body)(void *)) {
 
 // ---- churn: most objects die at once, some after a while, a few live long ----
 
-#define CHURN_STEPS 900000u
+#define CHURN_STEPS 1300000u
 #define CHURN_BURST 8u
 #define CHURN_MEDIUM 8192u
 #define CHURN_LONG 150000u
@@ -93,7 +93,7 @@ void bench_arrays(const struct bench_work *work) {
 
 // ---- regrow: vectors that grow by half, text that grows line by line ----
 
-#define REGROW_ROUNDS 60u
+#define REGROW_ROUNDS 24u
 #define REGROW_VECTORS 16u
 #define REGROW_TEXTS 64u
 #define REGROW_TEXT_MAX 60000u
@@ -161,7 +161,7 @@ void bench_regrow(const struct bench_work *work) {
 
 // ---- calloc: cleared blocks, small and large, of which only a part is written ----
 
-#define CALLOC_STEPS 90000u
+#define CALLOC_STEPS 500000u
 #define CALLOC_LIVE 512u
 
 static void clear_blocks(void *opaque) {

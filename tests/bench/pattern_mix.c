@@ -19,9 +19,9 @@ struct mix_entry {
 #include "mix_table.h"
 
 #define MIX_ENTRIES (sizeof(mix_table) / sizeof(mix_table[0]))
-#define STEPS 9000000u
+#define STEPS 8000000u
 #define DRAWS 65536u   // the draws are made before the work begins, and used again and again
-#define WHEEL 131072u  // longest lifetime; a power of two
+#define WHEEL 262144u  // longest lifetime; a power of two
 #define LONG_LIVED 60000u
 
 struct link {

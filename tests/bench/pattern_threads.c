@@ -12,7 +12,7 @@
 
 #define LARSON_BLOCKS 4000u
 #define LARSON_GENERATIONS 40u
-#define LARSON_REPLACEMENTS 250000u
+#define LARSON_REPLACEMENTS 400000u
 
 struct larson_table {
     void *blocks[LARSON_BLOCKS];
@@ -65,7 +65,7 @@ void bench_larson(const struct bench_work *work) {
 // ---- producer: batches of messages, freed all at once by the thread that read them ----
 
 #define BATCH_MESSAGES 400u
-#define BATCHES 14000u
+#define BATCHES 24000u
 #define QUEUE_BATCHES 16u
 
 struct batch {

@@ -43,8 +43,7 @@ python)
 	;;
 julia)
 	julia=$("$root/tests/programs/julia.sh") || exit
-	# Smaller arrays of Julia's are in pools that it maps itself, not in malloc.
-	program=("$julia" --startup-file=no "$here/demo.jl") prefix=julia_ sizes=(4096 40960 4194304)
+	program=("$julia" --startup-file=no "$here/demo.jl") prefix=julia_
 	;;
 *) printf '%s\n' "$usage" >&2; exit 2 ;;
 esac
