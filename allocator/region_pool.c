@@ -213,6 +213,8 @@ bool gh_region_pool_look(uint16_t id, struct gh_region_look *out) {
     gh_lock_acquire(&pool_lock);
     bool used = region->id != 0;
     out->generation = region->generation;
+    out->base = region->base;
+    out->size_bytes = region->size_bytes;
     out->importable = region->state == GH_REGION_ACTIVE && !region->plain;
     gh_lock_release(&pool_lock);
     return used;

@@ -52,7 +52,9 @@ GH_HIDDEN void gh_region_pool_give(struct gh_region_pool *pool, void *address, s
 
 struct gh_region_look {
     uint32_t generation;
-    bool importable; // active, and not plain
+    bool importable; // active, and not plain; then also
+    uintptr_t base;
+    size_t size_bytes;
 };
 
 // What the region with this id is now. False for ids from the first one on that was never used.

@@ -39,6 +39,7 @@ static size_t imported_size[GH_REGION_MAX + 1]; // counted in imported_bytes
 static uint16_t highest_id;
 static uint64_t imported_bytes;
 static bool limit_was_hit;
+static bool waits_for_pieces; // a region is not imported because pieces lie on it
 static atomic_bool orphan;
 
 static atomic_flag refusal_said = ATOMIC_FLAG_INIT;
@@ -87,6 +88,10 @@ int gh_gpu_import_piece(unsigned scope, void *base, size_t size_bytes, bool read
 void gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes) {
     if (scopes[scope].ops != NULL && scopes[scope].ops->release(scopes[scope].data, base, size_bytes) != 0)
         gh_log(GH_LOG_ERROR, "a driver refused to release an import that a wrap made");
+    if (waits_for_pieces) {
+        waits_for_pieces = false;
+        raise_pending();
+    }
 }
 
 uint64_t gh_gpu_open_scopes(void) {
@@ -135,7 +140,7 @@ static bool import_into(unsigned index, uint16_t id, uintptr_t base, size_t size
     const char *why = "no reason given";
     if (gh_pieces_overlap(index, base, base + size)) {
         // Memory that was wrapped while its region was not imported; the wraps keep it visible.
-        refused[id] |= UINT64_C(1) << index;
+        waits_for_pieces = true;
         return false;
     }
     uint64_t start = nanoseconds_now();
@@ -249,6 +254,9 @@ static void import_new(void) {
             // An unpinned region may be unmapped, and its id used again, without a word to us.
             seen_generation[id] = look.generation;
             forget_imports(id, ~UINT64_C(0));
+            // Pieces that lie where the region is now are of memory that went away unseen.
+            for (unsigned index = 0; index < GH_SCOPE_MAX && look.importable; index++)
+                gh_pieces_drop_range(index, look.base, look.base + look.size_bytes);
         }
         uint64_t done = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) | refused[id];
         uint64_t wanted = open & ~done;

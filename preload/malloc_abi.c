@@ -45,8 +45,12 @@ GH_EXPORT void *calloc(size_t count, size_t size) {
 }
 
 GH_EXPORT void *realloc(void *pointer, size_t size) {
-    if (gh_likely(gh_gate_passes(size) && size != 0 && (int16_t)gh_region_entry(pointer) > 0))
-        return gh_je_realloc(pointer, size);
+    if (gh_likely(gh_gate_passes(size) && size != 0 && (int16_t)gh_region_entry(pointer) > 0)) {
+        void *block = gh_je_realloc(pointer, size);
+        if (gh_unlikely(block == NULL))
+            errno = ENOMEM; // jemalloc's realloc leaves it
+        return block;
+    }
     return gh_reallocate(pointer, size, CALLER);
 }
 

@@ -79,7 +79,7 @@ GH_EXPORT void malloc_stats(void) {
     gh_text_add(&block, "\nin use bytes     = ");
     gh_text_add_number(&block, info.uordblks);
     gh_text_add(&block, "\n");
-    gh_log_raw(gh_text_get(&block));
+    fputs(gh_text_get(&block), stderr); // as glibc: to what the program has as stderr now
 }
 
 GH_EXPORT int malloc_info(int options, FILE *stream) {

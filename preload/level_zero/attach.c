@@ -146,6 +146,7 @@ static void register_context(struct gh_ze_driver *driver, ze_context_handle_t co
         if (atomic_load_explicit(&entry->handle, memory_order_relaxed) != NULL)
             continue;
         struct gh_ze_scope *data = gh_ze_scope_data(driver, context);
+        entry->scope_data = data;
         entry->scope = data == NULL ? GH_NO_SCOPE : gh_gpu_scope_open(&gh_ze_memmap_ops, data);
         atomic_store_explicit(&entry->handle, context, memory_order_release);
         return;
@@ -191,8 +192,10 @@ void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context) {
     gh_lock_acquire(&attach_lock);
     gh_gpu_scope_close(scope, true);
     for (unsigned i = 0; i < GH_ZE_CONTEXT_MAX; i++) {
-        if (atomic_load_explicit(&driver->contexts[i].handle, memory_order_relaxed) == context)
-            atomic_store_explicit(&driver->contexts[i].handle, NULL, memory_order_release);
+        if (atomic_load_explicit(&driver->contexts[i].handle, memory_order_relaxed) != context)
+            continue;
+        gh_ze_scope_data_free(driver->contexts[i].scope_data);
+        atomic_store_explicit(&driver->contexts[i].handle, NULL, memory_order_release);
     }
     gh_lock_release(&attach_lock);
 }

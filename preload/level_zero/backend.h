@@ -16,7 +16,7 @@ struct gh_ze_scope {
 extern GH_HIDDEN const struct gh_gpu_backend_ops gh_ze_memmap_ops;
 extern GH_HIDDEN const struct gh_gpu_backend_ops gh_ze_system_ops; // nothing needs an import
 
-// The scope data for a context; kept for the life of the process. NULL: 64 are in use.
+// The scope data for a context, until it is freed. NULL: 64 are in use. Under the attach lock.
 GH_HIDDEN struct gh_ze_scope *gh_ze_scope_data(struct gh_ze_driver *driver, ze_context_handle_t context);
 GH_HIDDEN void gh_ze_scope_data_free(struct gh_ze_scope *scope);
 

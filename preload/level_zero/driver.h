@@ -39,6 +39,7 @@ enum gh_ze_attach_state { GH_ZE_NEW, GH_ZE_ATTACHED, GH_ZE_USELESS };
 struct gh_ze_context {
     _Atomic(ze_context_handle_t) handle; // NULL: free
     unsigned scope;
+    void *scope_data; // backend.h
 };
 
 #define GH_ZE_CONTEXT_MAX 256u
