@@ -60,6 +60,8 @@ static void configure(const struct gh_arena_options *options) {
 
     heap_pool.region_min_bytes = options->region_min_bytes;
     heap_pool.region_max_bytes = options->region_max_bytes;
+    heap_pool.decay_ms = (uint32_t)options->decay_ms;
+    plain_pool.decay_ms = (uint32_t)options->decay_ms;
     heap_pool.hugepages = options->hugepages;
     heap_pool.ops = options->ops;
     plain_pool.region_min_bytes = options->region_min_bytes;
@@ -88,6 +90,17 @@ static int hook_arena(unsigned index) {
     return error;
 }
 
+// From this size on jemalloc gives an extent back the moment it is free; the pool keeps it for
+// DECAY_MS. The option of the same name is for the huge arena only.
+static int give_large_extents(unsigned index) {
+    size_t mib[3];
+    size_t mib_length = 3;
+    size_t threshold = GH_EXTENT_LARGE;
+    int error = gh_je_mallctlnametomib("arena.0.oversize_threshold", mib, &mib_length);
+    mib[1] = index;
+    return error == 0 ? gh_je_mallctlbymib(mib, mib_length, NULL, NULL, &threshold, sizeof(threshold)) : error;
+}
+
 // glibc aligns every block to 16 bytes, jemalloc one of 8 or less to 8. The smallest class is
 // taken out of its table, which costs nothing for each malloc.
 static int drop_smallest_class(void) {
@@ -102,7 +115,7 @@ int gh_arena_set_start(const struct gh_arena_options *options) {
     size_t length = sizeof(arenas);
     int error = gh_je_mallctl("opt.narenas", &arenas, &length, NULL, 0); // boots jemalloc
     for (unsigned index = 0; error == 0 && index < arenas; index++)
-        error = hook_arena(index);
+        error = hook_arena(index) != 0 ? ENOMEM : give_large_extents(index);
     return error == 0 ? drop_smallest_class() : error;
 }
 
@@ -134,6 +147,8 @@ static bool arena_command(const char *name, unsigned index) {
 
 void gh_arena_set_decay(void) {
     arena_command("arena.0.decay", MALLCTL_ARENAS_ALL);
+    gh_region_pool_sweep(&heap_pool, false);
+    gh_region_pool_sweep(&plain_pool, false);
 }
 
 bool gh_arena_set_purge(void) {
@@ -142,6 +157,8 @@ bool gh_arena_set_purge(void) {
     gh_region_pool_get_stats(&heap_pool, &before);
     gh_je_mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
     arena_command("arena.0.purge", MALLCTL_ARENAS_ALL);
+    gh_region_pool_sweep(&heap_pool, true);
+    gh_region_pool_sweep(&plain_pool, true);
     gh_region_pool_get_stats(&heap_pool, &after);
     return after.mapped_bytes - after.free_bytes < before.mapped_bytes - before.free_bytes;
 }

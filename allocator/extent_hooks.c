@@ -36,7 +36,12 @@ static void *hook_alloc(extent_hooks_t *table, void *new_address, size_t size, s
 static bool hook_dalloc(extent_hooks_t *table, void *address, size_t size, bool committed, unsigned arena) {
     (void)committed;
     (void)arena;
-    gh_region_pool_give(pool_of(table), address, size);
+    // A large extent comes right after its block was freed (arena_set.c), a small one when jemalloc
+    // has kept it long enough.
+    if (size >= GH_EXTENT_LARGE)
+        gh_region_pool_keep(pool_of(table), address, size);
+    else
+        gh_region_pool_give(pool_of(table), address, size);
     return false;
 }
 

@@ -8,6 +8,10 @@
 #include "je_api.h"
 #include "region_pool.h"
 
+// Extents from this size on are kept for reuse by the pool, not by jemalloc: the pool joins them
+// whichever arena they were in.
+#define GH_EXTENT_LARGE (1 * GH_MIB)
+
 // The table is the first member: jemalloc hands each hook the address of its table, which is how
 // a hook finds its pool without a global.
 struct gh_extent_hooks {

@@ -12,6 +12,7 @@
 
 #define TAG_FREE 1u
 #define TAG_ZERO 2u // no page of the run holds anything but zeros
+#define TAG_KEPT 4u // some page of the run was kept as it was, at the time in the tag
 
 // How many runs of one bin are looked at: a bin spans a quarter of a power of two, so a run in
 // it may be too small, but every run of the next bin fits an unaligned request.
@@ -22,6 +23,7 @@ struct gh_page_tag {
     uint32_t flags;
     uint32_t next; // links of the bin, on the first page only
     uint32_t previous;
+    uint32_t kept_ms; // on the first page, with TAG_KEPT
 };
 
 static unsigned bin_of(uint32_t pages) {
@@ -55,17 +57,20 @@ static void bin_remove(struct gh_page_runs *runs, uint32_t first) {
         runs->filled[bin / 64] &= ~(UINT64_C(1) << (bin % 64));
 }
 
-static void run_add(struct gh_page_runs *runs, uint32_t first, uint32_t pages, uint32_t flags) {
+static void run_add(struct gh_page_runs *runs, uint32_t first, uint32_t pages, uint32_t flags, uint32_t kept_ms) {
     struct gh_page_tag *last = &runs->tags[first + pages - 1];
     last->pages = pages;
     last->flags = flags;
     runs->tags[first].pages = pages;
     runs->tags[first].flags = flags;
+    runs->tags[first].kept_ms = kept_ms;
+    runs->kept_runs += (flags & TAG_KEPT) != 0;
     bin_insert(runs, first);
 }
 
 static void run_remove(struct gh_page_runs *runs, uint32_t first) {
     bin_remove(runs, first);
+    runs->kept_runs -= (runs->tags[first].flags & TAG_KEPT) != 0;
     runs->tags[first + runs->tags[first].pages - 1].flags = 0;
     runs->tags[first].flags = 0;
 }
@@ -83,7 +88,7 @@ int gh_page_runs_init(struct gh_page_runs *runs, uint32_t pages) {
         runs->heads[bin] = GH_NO_PAGE;
     runs->pages = pages;
     runs->free_pages = pages;
-    run_add(runs, 0, pages, TAG_FREE | TAG_ZERO);
+    run_add(runs, 0, pages, TAG_FREE | TAG_ZERO, 0);
     return 0;
 }
 
@@ -98,11 +103,12 @@ void gh_page_runs_destroy(struct gh_page_runs *runs) {
 static void carve(struct gh_page_runs *runs, uint32_t first, uint32_t start, uint32_t pages, bool *zeroed_out) {
     uint32_t run_pages = runs->tags[first].pages;
     uint32_t flags = runs->tags[first].flags;
+    uint32_t kept_ms = runs->tags[first].kept_ms;
     run_remove(runs, first);
     if (start > first)
-        run_add(runs, first, start - first, flags);
+        run_add(runs, first, start - first, flags, kept_ms);
     if (start + pages < first + run_pages)
-        run_add(runs, start + pages, first + run_pages - start - pages, flags);
+        run_add(runs, start + pages, first + run_pages - start - pages, flags, kept_ms);
     runs->free_pages -= pages;
     *zeroed_out = (flags & TAG_ZERO) != 0;
 }
@@ -151,24 +157,64 @@ bool gh_page_runs_take_at(struct gh_page_runs *runs, uint32_t first, uint32_t pa
     return true;
 }
 
-void gh_page_runs_give(struct gh_page_runs *runs, uint32_t first, uint32_t pages, bool zeroed) {
-    uint32_t flags = TAG_FREE | (zeroed ? TAG_ZERO : 0);
+// What a run of two is: zero if both are, kept if one is, and then as young as the younger.
+static void merge(uint32_t *flags, uint32_t *kept_ms, const struct gh_page_tag *other) {
+    bool other_kept = (other->flags & TAG_KEPT) != 0;
+    if (other_kept && ((*flags & TAG_KEPT) == 0 || (int32_t)(other->kept_ms - *kept_ms) > 0))
+        *kept_ms = other->kept_ms;
+    *flags = TAG_FREE | (*flags & other->flags & TAG_ZERO) | ((*flags | other->flags) & TAG_KEPT);
+}
+
+static void add(struct gh_page_runs *runs, uint32_t first, uint32_t pages, uint32_t flags, uint32_t kept_ms) {
     uint32_t start = first;
     uint32_t end = first + pages;
     if (start > 0 && (runs->tags[start - 1].flags & TAG_FREE) != 0) {
         uint32_t neighbour = start - runs->tags[start - 1].pages;
-        flags &= runs->tags[neighbour].flags;
+        merge(&flags, &kept_ms, &runs->tags[neighbour]);
         run_remove(runs, neighbour);
         start = neighbour;
     }
     if (end < runs->pages && (runs->tags[end].flags & TAG_FREE) != 0) {
         uint32_t neighbour = end;
-        flags &= runs->tags[neighbour].flags;
+        merge(&flags, &kept_ms, &runs->tags[neighbour]);
         end += runs->tags[neighbour].pages;
         run_remove(runs, neighbour);
     }
-    run_add(runs, start, end - start, flags);
+    run_add(runs, start, end - start, flags, kept_ms);
     runs->free_pages += pages;
+}
+
+void gh_page_runs_give(struct gh_page_runs *runs, uint32_t first, uint32_t pages, bool zeroed) {
+    add(runs, first, pages, TAG_FREE | (zeroed ? TAG_ZERO : 0), 0);
+}
+
+void gh_page_runs_keep(struct gh_page_runs *runs, uint32_t first, uint32_t pages, uint32_t now_ms) {
+    add(runs, first, pages, TAG_FREE | TAG_KEPT, now_ms);
+}
+
+bool gh_page_runs_take_aged(struct gh_page_runs *runs, uint32_t now_ms, uint32_t age_ms, uint32_t *first_out,
+                            uint32_t *pages_out) {
+    for (unsigned bin = next_filled_bin(runs, 0); runs->kept_runs != 0 && bin < GH_RUN_BINS;
+         bin = next_filled_bin(runs, bin + 1)) {
+        for (uint32_t first = runs->heads[bin]; first != GH_NO_PAGE; first = runs->tags[first].next) {
+            const struct gh_page_tag *tag = &runs->tags[first];
+            if ((tag->flags & TAG_KEPT) == 0 || now_ms - tag->kept_ms < age_ms)
+                continue;
+            *first_out = first;
+            *pages_out = tag->pages;
+            bool zeroed;
+            carve(runs, first, first, tag->pages, &zeroed);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gh_page_runs_is_idle(const struct gh_page_runs *runs, uint32_t now_ms, uint32_t age_ms) {
+    if (runs->free_pages != runs->pages)
+        return false;
+    const struct gh_page_tag *tag = &runs->tags[0]; // one run then
+    return (tag->flags & TAG_KEPT) == 0 || now_ms - tag->kept_ms >= age_ms;
 }
 
 bool gh_page_runs_is_valid(const struct gh_page_runs *runs) {

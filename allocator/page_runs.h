@@ -18,6 +18,7 @@ struct gh_page_tag;
 struct gh_page_runs {
     uint32_t pages;      // of the region
     uint32_t free_pages; // in all runs
+    uint32_t kept_runs;  // runs that hold kept pages
     uint64_t filled[GH_RUN_BINS / 64]; // bit set: the bin is not empty
     uint32_t *heads;                   // of the bins; one table with
     struct gh_page_tag *tags;          // the tags
@@ -39,6 +40,18 @@ GH_HIDDEN bool gh_page_runs_take_at(struct gh_page_runs *runs, uint32_t first, u
 
 // Gives [first, first + pages) back; it need not be what one take returned.
 GH_HIDDEN void gh_page_runs_give(struct gh_page_runs *runs, uint32_t first, uint32_t pages, bool zeroed);
+
+// The same for pages that were in use until `now_ms` and keep what they hold, for reuse. A run
+// that such pages become part of is as young as they are.
+GH_HIDDEN void gh_page_runs_keep(struct gh_page_runs *runs, uint32_t first, uint32_t pages, uint32_t now_ms);
+
+// Takes a kept run out that is `age_ms` old or older, for the caller to purge and give back. False
+// when there is none. Times are in milliseconds and may wrap round.
+GH_HIDDEN bool gh_page_runs_take_aged(struct gh_page_runs *runs, uint32_t now_ms, uint32_t age_ms,
+                                      uint32_t *first_out, uint32_t *pages_out);
+
+// Is every page free, and none younger than `age_ms`?
+GH_HIDDEN bool gh_page_runs_is_idle(const struct gh_page_runs *runs, uint32_t now_ms, uint32_t age_ms);
 
 // Walks everything; for tests and debug builds.
 GH_HIDDEN bool gh_page_runs_is_valid(const struct gh_page_runs *runs);

@@ -37,7 +37,8 @@ void gh_region_publish(struct gh_region *region) {
 }
 
 void gh_region_withdraw(struct gh_region *region) {
-    set_entries(region, 0);
+    if (region->size_bytes != 0) // reserved and never published: it has no entries
+        set_entries(region, 0);
     region->state = GH_REGION_EMPTY;
     region->base = 0;
     region->size_bytes = 0;

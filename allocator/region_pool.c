@@ -6,7 +6,7 @@
 #include "region_pool.h"
 
 #include <sched.h>
-#include <string.h>
+#include <time.h>
 
 #include "lock.h"
 #include "os_mem.h"
@@ -14,6 +14,9 @@
 // Growth: a new region is an eighth of what is mapped, so N GiB need some tens of regions and
 // the part of the newest one that nobody has used yet is an eighth of the heap at most.
 #define GROWTH_DIVISOR 8u
+// Kept pages are looked through so often in their time.
+#define SWEEPS_PER_DECAY 8u
+
 #define REGION_COUNT_FINE (GH_REGION_MAX / 4)
 
 // One page that nobody can touch after each region: neighbours never touch, and a client that
@@ -167,29 +170,15 @@ static void region_unmap(uintptr_t base, size_t size_bytes, struct gh_page_runs 
     gh_os_unmap((void *)base, size_bytes + GUARD_BYTES);
 }
 
-void gh_region_pool_give(struct gh_region_pool *pool, void *address, size_t size_bytes) {
-    struct gh_region *region = gh_region_find(address);
-    if (region == NULL || size_bytes > region->base + region->size_bytes - (uintptr_t)address)
-        gh_fatal("an extent outside every region was given back");
-    uint32_t page = (uint32_t)(((uintptr_t)address - region->base) >> GH_PAGE_SHIFT);
-    uint32_t pages = (uint32_t)(size_bytes >> GH_PAGE_SHIFT);
+// Coarse on purpose: read for every large free.
+static uint32_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint32_t)((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
+}
 
-    gh_lock_acquire(&pool_lock);
-    bool last_pages = region->runs.free_pages + pages == region->runs.pages && region->purges_running == 0;
-    bool zeroed = false;
-    if (region->pins == 0 && !last_pages) {
-        region->purges_running++;
-        gh_lock_release(&pool_lock);
-        zeroed = gh_os_purge(address, size_bytes);
-        gh_lock_acquire(&pool_lock);
-        region->purges_running--;
-    }
-    gh_page_runs_give(&region->runs, page, pages, zeroed);
-    pool->free_bytes += size_bytes;
-    if (region->runs.free_pages != region->runs.pages || region->purges_running != 0) {
-        gh_lock_release(&pool_lock);
-        return;
-    }
+// With the lock, which it releases: lets a wholly free region go.
+static void region_let_go(struct gh_region_pool *pool, struct gh_region *region) {
     region_detach(pool, region);
     if (region->pins != 0) {
         region->state = GH_REGION_RETIRED;
@@ -206,6 +195,86 @@ void gh_region_pool_give(struct gh_region_pool *pool, void *address, size_t size
     gh_region_withdraw(region);
     gh_lock_release(&pool_lock);
     region_unmap(base, region_bytes, &runs);
+}
+
+static struct gh_region *region_of_extent(const void *address, size_t size_bytes) {
+    struct gh_region *region = gh_region_find(address);
+    if (region == NULL || size_bytes > region->base + region->size_bytes - (uintptr_t)address)
+        gh_fatal("an extent outside every region was given back");
+    return region;
+}
+
+// With the lock: purges pages that nobody has, and gives them to the runs. Releases the lock
+// meanwhile; pinned pages are only given.
+static void purge_and_give(struct gh_region *region, uint32_t page, uint32_t pages) {
+    bool zeroed = false;
+    if (region->pins == 0) {
+        region->purges_running++;
+        gh_lock_release(&pool_lock);
+        zeroed = gh_os_purge((void *)(region->base + ((size_t)page << GH_PAGE_SHIFT)), (size_t)pages << GH_PAGE_SHIFT);
+        gh_lock_acquire(&pool_lock);
+        region->purges_running--;
+    }
+    gh_page_runs_give(&region->runs, page, pages, zeroed);
+}
+
+void gh_region_pool_give(struct gh_region_pool *pool, void *address, size_t size_bytes) {
+    struct gh_region *region = region_of_extent(address, size_bytes);
+    uint32_t page = (uint32_t)(((uintptr_t)address - region->base) >> GH_PAGE_SHIFT);
+    uint32_t pages = (uint32_t)(size_bytes >> GH_PAGE_SHIFT);
+
+    gh_lock_acquire(&pool_lock);
+    bool last_pages = region->runs.free_pages + pages == region->runs.pages && region->purges_running == 0;
+    if (last_pages) // the whole region will go, now or at a sweep: not worth a purge
+        gh_page_runs_give(&region->runs, page, pages, false);
+    else
+        purge_and_give(region, page, pages);
+    pool->free_bytes += size_bytes;
+    if (region->purges_running == 0 && gh_page_runs_is_idle(&region->runs, now_ms(), pool->decay_ms))
+        region_let_go(pool, region);
+    else
+        gh_lock_release(&pool_lock);
+}
+
+void gh_region_pool_keep(struct gh_region_pool *pool, void *address, size_t size_bytes) {
+    if (pool->decay_ms == 0) {
+        gh_region_pool_give(pool, address, size_bytes);
+        return;
+    }
+    struct gh_region *region = region_of_extent(address, size_bytes);
+    uint32_t page = (uint32_t)(((uintptr_t)address - region->base) >> GH_PAGE_SHIFT);
+    uint32_t now = now_ms();
+    gh_lock_acquire(&pool_lock);
+    gh_page_runs_keep(&region->runs, page, (uint32_t)(size_bytes >> GH_PAGE_SHIFT), now);
+    pool->free_bytes += size_bytes;
+    bool is_time = now - pool->last_sweep_ms >= pool->decay_ms / SWEEPS_PER_DECAY;
+    gh_lock_release(&pool_lock);
+    if (is_time)
+        gh_region_pool_sweep(pool, false);
+}
+
+void gh_region_pool_sweep(struct gh_region_pool *pool, bool everything) {
+    uint32_t now = now_ms();
+    uint32_t age = everything ? 0 : pool->decay_ms;
+    gh_lock_acquire(&pool_lock);
+    pool->last_sweep_ms = now;
+    // Each system call is made without the lock, so the walk begins anew after it.
+    for (struct gh_region *region = pool->first; region != NULL;) {
+        uint32_t first;
+        uint32_t pages;
+        if (region->purges_running == 0 && gh_page_runs_is_idle(&region->runs, now, age)) {
+            region_let_go(pool, region);
+            gh_lock_acquire(&pool_lock);
+            region = pool->first;
+        } else if (region->pins == 0 && region->runs.free_pages != region->runs.pages &&
+                   gh_page_runs_take_aged(&region->runs, now, age, &first, &pages)) {
+            purge_and_give(region, first, pages);
+            region = pool->first;
+        } else {
+            region = region->next;
+        }
+    }
+    gh_lock_release(&pool_lock);
 }
 
 bool gh_region_pool_look(uint16_t id, struct gh_region_look *out) {

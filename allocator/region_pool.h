@@ -17,6 +17,7 @@ struct gh_region_pool {
     size_t region_max_bytes;
     bool plain;
     bool hugepages; // ask for transparent huge pages in regions of at least one
+    uint32_t decay_ms; // how long kept pages stay
     const struct gh_region_ops *ops;
 
     // Under the pool lock.
@@ -25,6 +26,7 @@ struct gh_region_pool {
     struct gh_region *retired;
     size_t mapped_bytes;
     size_t free_bytes;
+    uint32_t last_sweep_ms;
     uint32_t region_count;
     uint64_t regions_mapped_ever;
     uint64_t regions_returned;
@@ -49,6 +51,14 @@ GH_HIDDEN bool gh_region_pool_take_at(struct gh_region_pool *pool, void *address
 // Gives a range of pages of one region back. Purges it unless the region is pinned; returns the
 // region to the kernel when nothing of it is in use any more.
 GH_HIDDEN void gh_region_pool_give(struct gh_region_pool *pool, void *address, size_t size_bytes);
+
+// Gives a range back that was in use just now: its pages keep what they hold and are handed out
+// again, until they are DECAY_MS old. Sweeps when it is time.
+GH_HIDDEN void gh_region_pool_keep(struct gh_region_pool *pool, void *address, size_t size_bytes);
+
+// Purges kept pages that are old enough (all of them: `everything`) and returns idle regions. May
+// take as long as its system calls do; not with a lock held but jemalloc's.
+GH_HIDDEN void gh_region_pool_sweep(struct gh_region_pool *pool, bool everything);
 
 struct gh_region_look {
     uint32_t generation;

@@ -267,6 +267,10 @@ bool gh_config_lists(const char *list, const char *program) {
 void gh_config_print(const char *form) {
     bool names = strcmp(form, "names") == 0;
     bool markdown = strcmp(form, "markdown") == 0;
+    if (strcmp(form, "version") == 0) {
+        gh_log_raw(GH_VERSION "\n");
+        return;
+    }
     struct gh_config initial = defaults;
     struct gh_text line;
     if (markdown)

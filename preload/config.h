@@ -37,7 +37,7 @@ GH_HIDDEN int gh_config_set(const char *name, size_t name_length, const char *va
 // True when `list`, names separated by ':', has the base name of `program`.
 GH_HIDDEN bool gh_config_lists(const char *list, const char *program);
 
-// GPUHOST_HELP=1, names or markdown: prints the table of options and what is in effect.
+// GPUHOST_HELP=1, names, markdown or version: prints the table of options and what is in effect.
 GH_HIDDEN void gh_config_print(const char *form);
 
 #endif

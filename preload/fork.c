@@ -11,6 +11,7 @@
 #include "driver_text.h"
 #include "gpu.h"
 #include "level_zero/attach.h"
+#include "own_maps.h"
 #include "service_thread.h"
 #include "wraps.h"
 
@@ -26,6 +27,7 @@ static void in_child(void) {
     gh_lock_forget_ranks();
     gh_gpu_fork_child();
     gh_wraps_fork_child();
+    gh_own_maps_fork_child();
     gh_service_thread_fork_child();
     gh_ze_fork_child();
     gh_driver_text_fork_child();

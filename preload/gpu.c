@@ -49,8 +49,10 @@ static atomic_flag limit_said = ATOMIC_FLAG_INIT;
 // own tables must pass.
 static GH_TLS bool inside;
 
+enum { PENDING_NOTHING, PENDING_RAISED, PENDING_DRAINING }; // of gh_gpu_pending
+
 static void raise_pending(void) {
-    atomic_store_explicit(&gh_gpu_pending, 1, memory_order_release);
+    atomic_store_explicit(&gh_gpu_pending, PENDING_RAISED, memory_order_release);
 }
 
 static void region_appeared(void) {
@@ -174,6 +176,12 @@ static void import_region(uint16_t id, uint64_t wanted) {
     size_t size;
     if (!gh_region_pool_pin(id, &base, &size))
         return;
+    // Pinned, it stays what it is. Since the look it may have become another one.
+    if (gh_regions[id].generation != seen_generation[id] || gh_regions[id].plain) {
+        gh_region_pool_unpin(id);
+        raise_pending();
+        return;
+    }
     bool was_imported = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) != 0;
     bool had_pin = needs_pin(id);
     uint64_t limit = gh_memory_limit_bytes();
@@ -269,12 +277,17 @@ void gh_gpu_drain(void) {
     if (inside)
         return;
     gh_gpu_lock();
-    // A driver mallocs while it imports, which can map a region: look again, but not for ever.
-    for (int round = 0; round < 8 && atomic_exchange_explicit(&gh_gpu_pending, 0, memory_order_acquire) != 0; round++) {
-        if (gh_gpu_is_orphan())
-            break;
-        release_retired();
-        import_new();
+    // The flag stays up until the imports are made: a thread whose block lies in one of them would
+    // pass the door otherwise. A driver mallocs while it imports, which can map a region: look
+    // again, but not for ever.
+    for (int round = 0; round < 8 && gh_gpu_has_pending(); round++) {
+        atomic_store_explicit(&gh_gpu_pending, PENDING_DRAINING, memory_order_seq_cst);
+        if (!gh_gpu_is_orphan()) {
+            release_retired();
+            import_new();
+        }
+        uint8_t draining = PENDING_DRAINING;
+        atomic_compare_exchange_strong(&gh_gpu_pending, &draining, PENDING_NOTHING);
     }
     gh_gpu_unlock();
 }
@@ -337,7 +350,7 @@ bool gh_gpu_covers(unsigned scope, const void *pointer, size_t size_bytes) {
 void gh_gpu_fork_child(void) {
     gh_lock_reset(&import_lock);
     inside = false;
-    atomic_store_explicit(&gh_gpu_pending, 0, memory_order_relaxed);
+    atomic_store_explicit(&gh_gpu_pending, PENDING_NOTHING, memory_order_relaxed);
     if (gh_gpu_open_scopes() == 0)
         return;
     atomic_store_explicit(&orphan, true, memory_order_relaxed);

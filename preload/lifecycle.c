@@ -23,10 +23,10 @@
 _Atomic int gh_life;
 static GH_TLS bool starting_here;
 
+// An arena for two processors, and 16 at most: the threads' caches keep them apart, and memory that
+// is idle in one arena is no use to another.
 static unsigned arenas_for(unsigned processors) {
-    // One arena for each processor up to eight, then one for every two more: threads spread well
-    // enough, and idle arenas do not hold memory.
-    return processors <= 8 ? processors : processors < 56 ? 8 + (processors - 8) / 2 : 32;
+    return processors <= 2 ? 1 : processors < 32 ? processors / 2 : 16;
 }
 
 static unsigned count_processors(void) {

@@ -22,8 +22,6 @@ GH_EXPORT void *malloc(size_t size) {
     return gh_allocate(size, 0, false, CALLER);
 }
 
-extern __typeof__(malloc) gh_own_malloc __attribute__((copy(malloc), alias("malloc"), visibility("hidden")));
-
 GH_EXPORT void free(void *pointer) {
     // Positive: a region of the heap. 0: no region. Negative: plain memory.
     if (gh_likely((int16_t)gh_region_entry(pointer) > 0)) {

@@ -6,8 +6,14 @@
 //
 // A process without pieces and without imported regions pays one load. Only what the program
 // calls through libc is seen; glibc's own unmapping (thread stacks, dlclose) is not, but for the
-// stack of a thread that wrapped parts of it (stack_watch.c).
+// stack of a thread that wrapped parts of it (stack_watch.c). Memory that went away unseen is
+// found out when the program maps something there again.
+//
+// The kernel call is made without a lock: it may be patched by others who watch memory, and theirs
+// are the locks to fear. So a call that the kernel will refuse must be known before; what cannot
+// be known (no memory, a range of several mappings for mremap) leaves wraps stale that need not be.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -17,10 +23,13 @@
 #include <unistd.h>
 
 #include "allocator/os_mem.h"
+#include "config.h"
+#include "driver_text.h"
 #include "export.h"
 #include "gpu.h"
 #include "log.h"
 #include "memory_events.h"
+#include "own_maps.h"
 #include "pieces.h"
 #include "real_symbols.h"
 #include "vma.h"
@@ -59,9 +68,15 @@ void gh_memory_events_start(void) {
     gh_os_set_release_ops(&ops);
 }
 
+// The kernel takes whole pages only.
 static bool is_plausible(const void *address, size_t size) {
-    return size != 0 && (uintptr_t)address + size > (uintptr_t)address;
+    return size != 0 && (uintptr_t)address + size > (uintptr_t)address && ((uintptr_t)address & GH_PAGE_MASK) == 0 &&
+           size < (size_t)1 << GH_ADDRESS_BITS;
 }
+
+// Is anything to be done before memory goes? A driver's own memory is no piece, and another thread
+// may hold the import lock and wait for this one.
+#define IS_WATCHED()                                                                                                       (gh_unlikely(atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0) &&                                      !gh_driver_text_has(__builtin_return_address(0)))
 
 // True when part of the range is heap that a GPU sees. The caller then must not move its pages.
 static bool hits_imported_heap(const void *address, size_t size) {
@@ -76,8 +91,9 @@ static bool hits_imported_heap(const void *address, size_t size) {
     return false;
 }
 
+// With IS_WATCHED only.
 static void about_to_go(const void *address, size_t size) {
-    if (gh_unlikely(atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0) && is_plausible(address, size))
+    if (is_plausible(address, size))
         gh_pieces_invalidate((uintptr_t)address, (uintptr_t)address + size);
 }
 
@@ -96,24 +112,43 @@ static int refuse_heap(const char *call) {
 GH_EXPORT int munmap(void *address, size_t size) {
     if (gh_unlikely(hits_imported_heap(address, size)))
         return refuse_heap("munmap");
-    about_to_go(address, size);
+    if (gh_config.mmap)
+        gh_own_maps_remove((uintptr_t)address, size);
+    if (IS_WATCHED())
+        about_to_go(address, size);
     return real_munmap()(address, size);
 }
 
+static bool is_mappable(int flags, int file) {
+    return (flags & MAP_ANONYMOUS) != 0 || fcntl(file, F_GETFD) != -1;
+}
+
 GH_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int file, off_t offset) {
+    bool watched = IS_WATCHED();
     if (gh_unlikely((flags & MAP_FIXED) != 0)) {
         if (hits_imported_heap(address, size)) {
             refuse_heap("mmap with MAP_FIXED");
             return MAP_FAILED;
         }
-        about_to_go(address, size);
+        if (gh_config.mmap)
+            gh_own_maps_remove((uintptr_t)address, size);
+        if (watched && is_mappable(flags, file))
+            about_to_go(address, size);
     }
-    return real_mmap()(address, size, protection, flags, file, offset);
+    void *mapped = real_mmap()(address, size, protection, flags, file, offset);
+    if (mapped == MAP_FAILED)
+        return mapped;
+    // A piece that is here now is of memory that went away unseen.
+    if (watched)
+        about_to_go(mapped, size);
+    if (gh_config.mmap && (flags & (MAP_ANONYMOUS | MAP_PRIVATE)) == (MAP_ANONYMOUS | MAP_PRIVATE))
+        gh_own_maps_add((uintptr_t)mapped, size);
+    return mapped;
 }
 
-GH_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int file, off_t offset) {
-    return mmap(address, size, protection, flags, file, offset);
-}
+// The same function, so that it sees its caller. off_t has 64 bits.
+GH_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int file, off_t offset)
+    __attribute__((alias("mmap")));
 
 GH_EXPORT void *mremap(void *address, size_t old_size, size_t new_size, int flags, ...) {
     void *target = NULL;
@@ -129,14 +164,35 @@ GH_EXPORT void *mremap(void *address, size_t old_size, size_t new_size, int flag
         refuse_heap("mremap");
         return MAP_FAILED;
     }
-    // Shrinking keeps what stays; anything else may move all of it.
-    if ((flags & MREMAP_MAYMOVE) == 0 && new_size < old_size)
-        about_to_go((char *)address + new_size, old_size - new_size);
-    else if (new_size < old_size || (flags & MREMAP_MAYMOVE) != 0)
-        about_to_go(address, old_size);
-    if (target != NULL)
-        about_to_go(target, new_size);
-    return real_mremap()(address, old_size, new_size, flags, target);
+    bool watched = IS_WATCHED();
+    if ((watched || gh_config.mmap) && is_plausible(address, gh_max(old_size, 1)) && is_plausible(address, new_size)) {
+        if (target == NULL && new_size <= old_size) { // in place
+            if (gh_config.mmap)
+                gh_own_maps_remove((uintptr_t)address + gh_align_up(new_size, GH_PAGE_SIZE), old_size - new_size);
+            if (watched)
+                about_to_go((char *)address + gh_align_up(new_size, GH_PAGE_SIZE), old_size - new_size);
+            return real_mremap()(address, old_size, new_size, flags, target);
+        }
+        // Growing in place takes nothing away: the kernel does so when it can, so ask for that first.
+        if (target == NULL && old_size != 0 && (flags & ~MREMAP_MAYMOVE) == 0) {
+            void *same = real_mremap()(address, old_size, new_size, 0, target);
+            if (same != MAP_FAILED || (flags & MREMAP_MAYMOVE) == 0)
+                return same;
+        }
+        if (gh_config.mmap) {
+            gh_own_maps_remove((uintptr_t)address, old_size);
+            gh_own_maps_remove((uintptr_t)target, target == NULL ? 0 : new_size);
+        }
+        if (watched) {
+            about_to_go(address, old_size);
+            if (target != NULL)
+                about_to_go(target, new_size);
+        }
+    }
+    void *mapped = real_mremap()(address, old_size, new_size, flags, target);
+    if (watched && mapped != MAP_FAILED && mapped != address)
+        about_to_go(mapped, new_size);
+    return mapped;
 }
 
 // Zero-fill by hand, for pages that must stay where they are.
@@ -156,40 +212,39 @@ GH_EXPORT int madvise(void *address, size_t size, int advice) {
         return real_madvise()(address, size, advice);
     if (gh_unlikely(advice != MADV_REMOVE && hits_imported_heap(address, size)))
         return zero_heap(address, size, advice);
-    if (gh_likely(atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) == 0) || !is_plausible(address, size))
+    if (gh_likely(!IS_WATCHED()) || !is_plausible(address, size))
         return real_madvise()(address, size, advice);
     return gh_pieces_around((uintptr_t)address, (uintptr_t)address + size, real_madvise(), advice);
 }
 
+// The page that holds the new end stays.
+static void break_goes_to(uintptr_t end) {
+    uintptr_t now = (uintptr_t)real_sbrk()(0);
+    uintptr_t gone = gh_align_up(end, GH_PAGE_SIZE);
+    if (gone < now)
+        about_to_go((void *)gone, now - gone);
+}
+
 GH_EXPORT int brk(void *end) {
-    if (gh_unlikely(atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0)) {
-        uintptr_t now = (uintptr_t)real_sbrk()(0);
-        if ((uintptr_t)end < now)
-            about_to_go(end, now - (uintptr_t)end);
-    }
+    if (IS_WATCHED())
+        break_goes_to((uintptr_t)end);
     return real_brk()(end);
 }
 
 GH_EXPORT void *sbrk(intptr_t increment) {
-    if (gh_unlikely(increment < 0 && atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0)) {
-        uintptr_t now = (uintptr_t)real_sbrk()(0);
-        uintptr_t shrink = (uintptr_t)0 - (uintptr_t)increment;
-        if (shrink <= now)
-            about_to_go((void *)(now - shrink), shrink);
-    }
+    if (gh_unlikely(increment < 0) && IS_WATCHED())
+        break_goes_to((uintptr_t)real_sbrk()(0) + (uintptr_t)increment);
     return real_sbrk()(increment);
 }
 
+// A segment's inode is its id, and it is as long as the system says, in one mapping or several
+// when its protection was changed in parts. Another mapping of shared memory is no segment: the
+// kernel will refuse.
 GH_EXPORT int shmdt(const void *address) {
     struct gh_vma vma;
-    uintptr_t at = (uintptr_t)address;
-    uint64_t inode = 0;
-    // A segment is one mapping, or several when its protection was changed in parts.
-    while (gh_unlikely(atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0) && gh_vma_find(at, &vma) &&
-           !vma.is_private && (inode == 0 || inode == vma.inode)) {
-        inode = vma.inode;
-        about_to_go((void *)vma.start, vma.end - vma.start);
-        at = vma.end;
-    }
+    struct shmid_ds segment;
+    if (IS_WATCHED() && gh_vma_find((uintptr_t)address, &vma) && !vma.is_private &&
+        vma.start == (uintptr_t)address && shmctl((int)vma.inode, IPC_STAT, &segment) == 0)
+        about_to_go(address, segment.shm_segsz);
     return real_shmdt()(address);
 }

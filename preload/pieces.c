@@ -5,11 +5,15 @@
 #include "pieces.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
+#include "allocator/os_mem.h"
 #include "config.h"
 #include "gpu.h"
 #include "mapping_part.h"
 #include "piece_tree.h"
+#include "vma.h"
+#include "wraps.h"
 
 _Atomic size_t gh_pieces_count;
 
@@ -47,6 +51,21 @@ static void pin_regions(uintptr_t start, uintptr_t end, bool pin) {
     }
 }
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+// A driver that may only read takes the pages as they are: of memory that nobody has written to,
+// the kernel's page of zeros, which the first write replaces. So there are pages first. Pages of
+// files are not touched: they would be copied.
+static void make_present(uintptr_t start, uintptr_t end) {
+    struct gh_vma vma;
+    for (uintptr_t at = start; at < end && gh_vma_find(at, &vma); at = vma.end) {
+        if (vma.is_private && vma.writable && vma.inode == 0)
+            gh_os_madvise((void *)at, gh_min(end, vma.end) - at, MADV_POPULATE_WRITE); // older kernels: no
+    }
+}
+
 static int piece_make(unsigned scope, const struct gh_piece *wanted, const char **why_out) {
     struct gh_piece *piece = gh_piece_take();
     if (piece == NULL) {
@@ -54,6 +73,8 @@ static int piece_make(unsigned scope, const struct gh_piece *wanted, const char 
         return ENOMEM;
     }
     pin_regions(wanted->start, wanted->end, true);
+    if (wanted->read_only)
+        make_present(wanted->start, wanted->end);
     int error = gh_gpu_import_piece(scope, (void *)wanted->start, wanted->end - wanted->start, wanted->read_only,
                                     why_out);
     if (error != 0) {
@@ -78,10 +99,18 @@ static void piece_release(unsigned scope, struct gh_piece *piece, bool call_driv
     gh_piece_give(piece);
 }
 
-// A writable wrap on a read-only piece: imports it again. Its wraps keep their references.
+static bool is_protected(uintptr_t address) {
+    struct gh_vma vma;
+    return gh_vma_find(address, &vma) && !vma.writable;
+}
+
+// A writable wrap on a read-only piece: imports it again. Its wraps keep their references. Memory
+// that the program itself cannot write to stays as it is.
 static int piece_make_writable(unsigned scope, struct gh_piece *piece, const char **why_out) {
     void *base = (void *)piece->start;
     size_t size = piece->end - piece->start;
+    if (is_protected(piece->start))
+        return 0;
     gh_gpu_release_piece(scope, base, size);
     int error = gh_gpu_import_piece(scope, base, size, false, why_out);
     if (error == 0) {
@@ -90,8 +119,8 @@ static int piece_make_writable(unsigned scope, struct gh_piece *piece, const cha
     }
     const char *ignored;
     if (gh_gpu_import_piece(scope, base, size, true, &ignored) != 0) {
-        piece->suspended = true;
-        piece_release(scope, piece, true); // gone; its wraps are stale
+        gh_wraps_mark_stale(scope, piece->start, piece->end);
+        piece_release(scope, piece, false);
     }
     return error;
 }
@@ -126,65 +155,113 @@ static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct gh
         wider.end = part.end;
         wider.refs = 2;
         wider.kept = true;
+        wider.read_only = false;
         if ((wider.start != at || wider.end != gap_end) && piece_make(scope, &wider, why_out) == 0) {
             *wanted = wider;
             return 0;
         }
     }
+    int error = piece_make(scope, wanted, why_out);
+    // A driver takes memory that the program cannot write to only when asked for no more, and
+    // not together with other memory: one mapping at a time.
+    struct gh_vma vma;
+    if (error == 0 || wanted->read_only || !gh_vma_find(at, &vma) || (vma.writable && vma.end >= gap_end))
+        return error;
+    wanted->end = gh_min(gap_end, vma.end);
+    wanted->read_only = !vma.writable;
     return piece_make(scope, wanted, why_out);
 }
 
-int gh_pieces_cover(unsigned scope, uintptr_t start, uintptr_t end, bool read_only, struct gh_cover *out,
-                    const char **why_out) {
-    *out = (struct gh_cover){ 0 };
-    gh_gpu_lock();
-    uint64_t sequence = ++last_sequence;
-    int error = 0;
+static uintptr_t first_page(const struct gh_wrap *wrap) {
+    return gh_align_down(wrap->pointer, GH_PAGE_SIZE);
+}
+
+static uintptr_t end_page(const struct gh_wrap *wrap) {
+    return gh_align_up(wrap->pointer + wrap->size_bytes, GH_PAGE_SIZE);
+}
+
+// Covers what lies at `at`, and says where that ends.
+static int cover_next(struct gh_wrap *wrap, uintptr_t at, bool read_only, bool *writable_out, uintptr_t *end_out,
+                      const char **why_out) {
+    unsigned scope = wrap->scope;
+    const struct gh_region *region = imported_region(scope, at);
+    if (region != NULL) {
+        *writable_out = true;
+        *end_out = region->base + region->size_bytes;
+        return 0;
+    }
+    wrap->has_pieces = true;
+    struct gh_piece *piece = gh_piece_first_above(scope, at);
+    if (piece != NULL && piece->start <= at) {
+        *end_out = piece->end;
+        int error = piece->read_only && !read_only ? piece_make_writable(scope, piece, why_out) : 0;
+        if (error != 0)
+            return error;
+        *writable_out = *writable_out || !piece->read_only;
+        piece->refs++;
+        return 0;
+    }
+    uintptr_t gap_end = next_region(scope, at, end_page(wrap));
+    if (piece != NULL && piece->start < gap_end)
+        gap_end = piece->start;
+    struct gh_piece wanted = { .sequence = wrap->sequence, .read_only = read_only };
+    int error = import_gap(scope, at, gap_end, &wanted, why_out);
+    if (error == 0) {
+        wrap->passed_on = true;
+        *end_out = wanted.end;
+    }
+    return error;
+}
+
+int gh_pieces_wrap(struct gh_wrap *wrap, bool read_only, bool *writable_out, const char **why_out) {
+    uintptr_t start = first_page(wrap);
+    uintptr_t end = end_page(wrap);
     uintptr_t at = start;
-    while (at < end && error == 0) {
-        const struct gh_region *region = imported_region(scope, at);
-        out->segments++;
-        if (region != NULL) {
-            at = region->base + region->size_bytes;
-            continue;
-        }
-        out->has_pieces = true;
-        struct gh_piece *piece = gh_piece_first_above(scope, at);
-        if (piece != NULL && piece->start <= at) {
-            uintptr_t piece_end = piece->end;
-            if (piece->read_only && !read_only)
-                error = piece_make_writable(scope, piece, why_out);
-            if (error == 0) {
-                piece->refs++;
-                at = piece_end;
-            }
-            continue;
-        }
-        uintptr_t gap_end = next_region(scope, at, end);
-        if (piece != NULL && piece->start < gap_end)
-            gap_end = piece->start;
-        struct gh_piece wanted = { .sequence = sequence, .read_only = read_only };
-        error = import_gap(scope, at, gap_end, &wanted, why_out);
-        if (error == 0) {
-            out->imported++;
-            at = wanted.end;
-        }
+    int error = 0;
+    *writable_out = false;
+    gh_gpu_lock();
+    wrap->sequence = ++last_sequence;
+    while (at < end && error == 0)
+        error = cover_next(wrap, at, read_only, writable_out, &at, why_out);
+    if (error == 0) {
+        error = gh_wraps_add(wrap);
+        if (error != 0)
+            *why_out = "no memory";
     }
     if (error != 0 && at > start)
-        uncover(scope, start, at, sequence);
-    out->sequence = sequence;
+        uncover(wrap->scope, start, at, wrap->sequence);
     gh_gpu_unlock();
     return error;
 }
 
-void gh_pieces_uncover(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence) {
+static void uncover_wrap(const struct gh_wrap *wrap) {
+    if (wrap->has_pieces)
+        uncover(wrap->scope, first_page(wrap), end_page(wrap), wrap->sequence);
+}
+
+bool gh_pieces_unwrap(uintptr_t pointer, unsigned scope, void *context, struct gh_wrap *out) {
+    enum gh_wraps_taken taken = gh_wraps_remove(pointer, scope, context, false, out);
+    if (gh_unlikely(taken == GH_WRAPS_HAS_PIECES)) {
+        gh_gpu_lock();
+        taken = gh_wraps_remove(pointer, scope, context, true, out);
+        if (taken == GH_WRAPS_TAKEN)
+            uncover_wrap(out);
+        gh_gpu_unlock();
+    }
+    return taken == GH_WRAPS_TAKEN;
+}
+
+bool gh_pieces_unwrap_of(void *context, unsigned scope, unsigned *cursor, struct gh_wrap *out) {
     gh_gpu_lock();
-    uncover(scope, start, end, sequence);
+    bool found = gh_wraps_remove_of(context, scope, cursor, out);
+    if (found)
+        uncover_wrap(out);
     gh_gpu_unlock();
+    return found;
 }
 
 struct gh_segment gh_pieces_segment(unsigned scope, uintptr_t at, uintptr_t limit) {
-    struct gh_segment segment = { GH_SEGMENT_NONE, limit, 0 };
+    struct gh_segment segment = { GH_SEGMENT_NONE, limit };
     const struct gh_region *region = imported_region(scope, at);
     if (region != NULL) {
         segment.kind = GH_SEGMENT_REGION;
@@ -197,7 +274,6 @@ struct gh_segment gh_pieces_segment(unsigned scope, uintptr_t at, uintptr_t limi
         if (piece != NULL && piece->start <= at) {
             segment.kind = GH_SEGMENT_PIECE;
             segment.end = gh_min(limit, piece->end);
-            segment.users = piece->refs;
         } else if (piece != NULL) {
             segment.end = gh_min(limit, piece->start);
         }
@@ -208,23 +284,38 @@ struct gh_segment gh_pieces_segment(unsigned scope, uintptr_t at, uintptr_t limi
     return segment;
 }
 
+// What stays of a piece that was cut: as much of it as wraps need. A driver that refuses now
+// leaves them stale. What only we kept is not worth an import.
+static void keep_rest(unsigned scope, const struct gh_piece *old, uintptr_t start, uintptr_t end) {
+    const char *why;
+    struct gh_piece rest = *old;
+    if (start >= end)
+        return;
+    rest.start = start;
+    rest.end = end;
+    rest.suspended = false;
+    rest.refs = gh_wraps_count_over(scope, start, end, old->sequence);
+    rest.kept = old->kept && rest.refs != 0;
+    if (rest.refs == 0)
+        return;
+    rest.refs += rest.kept;
+    if (piece_make(scope, &rest, &why) != 0)
+        gh_wraps_mark_stale(scope, start, end);
+}
+
 void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
+    bool marked = false;
     for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
         struct gh_piece old = *piece;
         piece_release(scope, piece, true);
-        const char *why;
-        struct gh_piece left = old;
-        struct gh_piece right = old;
-        left.end = start;
-        right.start = end;
-        // What stays keeps its references; a driver that refuses now leaves those wraps stale,
-        // which their next use is told. What only we kept is not worth an import.
-        bool is_wanted = old.refs > (old.kept ? 1u : 0u);
-        if (is_wanted && old.start < start)
-            (void)piece_make(scope, &left, &why);
-        if (is_wanted && old.end > end)
-            (void)piece_make(scope, &right, &why);
-        piece = gh_piece_first_above(scope, gh_max(old.end < end ? old.end : end, start));
+        if (old.refs > (old.kept ? 1u : 0u)) {
+            if (!marked)
+                gh_wraps_mark_stale(scope, start, end);
+            marked = true;
+            keep_rest(scope, &old, old.start, start);
+            keep_rest(scope, &old, end, old.end);
+        }
+        piece = gh_piece_first_above(scope, gh_min(old.end, end));
     }
 }
 
@@ -236,45 +327,6 @@ void gh_pieces_invalidate(uintptr_t start, uintptr_t end) {
     for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
         gh_pieces_drop_range(scope, start, end);
     gh_gpu_unlock();
-}
-
-static void suspend(unsigned scope, uintptr_t start, uintptr_t end) {
-    for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
-        uintptr_t piece_end = piece->end;
-        if (piece->kept && piece->refs == 1) {
-            piece_release(scope, piece, true);
-        } else {
-            gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
-            piece->suspended = true;
-        }
-        piece = gh_piece_first_above(scope, piece_end);
-    }
-}
-
-static void resume(unsigned scope, uintptr_t start, uintptr_t end) {
-    for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
-        uintptr_t piece_end = piece->end;
-        const char *why;
-        if (gh_gpu_import_piece(scope, (void *)piece->start, piece->end - piece->start, piece->read_only, &why) == 0)
-            piece->suspended = false;
-        else
-            piece_release(scope, piece, true);
-        piece = gh_piece_first_above(scope, piece_end);
-    }
-}
-
-int gh_pieces_around(uintptr_t start, uintptr_t end, int (*advise)(void *, size_t, int), int advice) {
-    if (!gh_gpu_try_enter())
-        return advise((void *)start, end - start, advice);
-    for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
-        suspend(scope, start, end);
-    int result = advise((void *)start, end - start, advice);
-    int saved_errno = errno;
-    for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
-        resume(scope, start, end);
-    gh_gpu_unlock();
-    errno = saved_errno;
-    return result;
 }
 
 bool gh_pieces_overlap(unsigned scope, uintptr_t start, uintptr_t end) {

@@ -19,6 +19,7 @@ struct shard {
     struct gh_wrap *records;          // a record is free when its count is 0
     uint32_t capacity;                // a power of two
     uint32_t used;
+    uint32_t with_pieces; // of them
     uint64_t live;
     uint64_t covered_ever;
 };
@@ -79,7 +80,7 @@ int gh_wraps_add(const struct gh_wrap *wrap) {
     for (; shard->records[at].count != 0; at = (at + 1) & mask) {
         struct gh_wrap *record = &shard->records[at];
         if (is_at(record, wrap->pointer, wrap->scope) && record->size_bytes == wrap->size_bytes &&
-            record->context == wrap->context && !record->has_pieces && !wrap->has_pieces &&
+            record->context == wrap->context && record->has_pieces == wrap->has_pieces && !record->stale &&
             record->count != UINT32_MAX) {
             same = record;
             break;
@@ -93,7 +94,8 @@ int gh_wraps_add(const struct gh_wrap *wrap) {
         shard->used++;
     }
     shard->live++;
-    shard->covered_ever += !wrap->has_pieces;
+    shard->with_pieces += wrap->has_pieces;
+    shard->covered_ever += !wrap->passed_on;
     gh_lock_release(&shard->lock);
     return 0;
 }
@@ -117,12 +119,24 @@ static void take_one(struct shard *shard, uint32_t at, struct gh_wrap *out) {
     *out = shard->records[at];
     out->count = 1;
     shard->live--;
+    shard->with_pieces -= out->has_pieces;
     if (--shard->records[at].count == 0)
         erase(shard, at);
 }
 
-// The index of the smallest or largest record at the pointer; UINT32_MAX: none.
-static uint32_t search(const struct shard *shard, uint64_t hash, uintptr_t pointer, unsigned scope, bool largest) {
+// Which of two wraps at one pointer is the better answer? For removing: see wraps.h. For finding:
+// the one that says most.
+static bool is_better(const struct gh_wrap *one, const struct gh_wrap *other, const void *context, bool remove) {
+    if (remove && (one->context == context) != (other->context == context))
+        return one->context == context;
+    if (one->stale != other->stale)
+        return one->stale == remove;
+    return (one->size_bytes < other->size_bytes) == remove;
+}
+
+// The index of the best record at the pointer; UINT32_MAX: none.
+static uint32_t search(const struct shard *shard, uint64_t hash, uintptr_t pointer, unsigned scope,
+                       const void *context, bool remove) {
     uint32_t best = UINT32_MAX;
     if (shard->capacity == 0)
         return best;
@@ -130,37 +144,44 @@ static uint32_t search(const struct shard *shard, uint64_t hash, uintptr_t point
     for (uint32_t at = (uint32_t)hash & mask; shard->records[at].count != 0; at = (at + 1) & mask) {
         if (!is_at(&shard->records[at], pointer, scope))
             continue;
-        if (best == UINT32_MAX || (shard->records[at].size_bytes > shard->records[best].size_bytes) == largest)
+        if (best == UINT32_MAX || is_better(&shard->records[at], &shard->records[best], context, remove))
             best = at;
     }
     return best;
 }
 
-bool gh_wraps_remove(uintptr_t pointer, unsigned scope, struct gh_wrap *out) {
+enum gh_wraps_taken gh_wraps_remove(uintptr_t pointer, unsigned scope, void *context, bool with_pieces,
+                                    struct gh_wrap *out) {
     uint64_t hash = hash_of(pointer, scope);
     struct shard *shard = shard_of(hash);
+    enum gh_wraps_taken taken = GH_WRAPS_NONE;
     gh_lock_acquire(&shard->lock);
-    uint32_t at = search(shard, hash, pointer, scope, false);
-    if (at != UINT32_MAX)
-        take_one(shard, at, out);
+    uint32_t at = search(shard, hash, pointer, scope, context, true);
+    if (at != UINT32_MAX) {
+        taken = GH_WRAPS_TAKEN;
+        if (!with_pieces && shard->records[at].has_pieces)
+            taken = GH_WRAPS_HAS_PIECES;
+        else
+            take_one(shard, at, out);
+    }
     gh_lock_release(&shard->lock);
-    return at != UINT32_MAX;
+    return taken;
 }
 
 bool gh_wraps_find(uintptr_t pointer, unsigned scope, struct gh_wrap *out) {
     uint64_t hash = hash_of(pointer, scope);
     struct shard *shard = shard_of(hash);
     gh_lock_acquire(&shard->lock);
-    uint32_t at = search(shard, hash, pointer, scope, true);
+    uint32_t at = search(shard, hash, pointer, scope, NULL, false);
     if (at != UINT32_MAX)
         *out = shard->records[at];
     gh_lock_release(&shard->lock);
     return at != UINT32_MAX;
 }
 
-bool gh_wraps_remove_of(void *context, unsigned scope, struct gh_wrap *out) {
-    for (unsigned i = 0; i < SHARDS; i++) {
-        struct shard *shard = &shards[i];
+bool gh_wraps_remove_of(void *context, unsigned scope, unsigned *cursor, struct gh_wrap *out) {
+    for (; *cursor < SHARDS; ++*cursor) {
+        struct shard *shard = &shards[*cursor];
         gh_lock_acquire(&shard->lock);
         for (uint32_t at = 0; shard->used != 0 && at < shard->capacity; at++) {
             const struct gh_wrap *record = &shard->records[at];
@@ -173,6 +194,39 @@ bool gh_wraps_remove_of(void *context, unsigned scope, struct gh_wrap *out) {
         gh_lock_release(&shard->lock);
     }
     return false;
+}
+
+static bool touches(const struct gh_wrap *record, unsigned scope, uintptr_t start, uintptr_t end) {
+    return record->count != 0 && record->has_pieces && record->scope == scope &&
+           gh_align_down(record->pointer, GH_PAGE_SIZE) < end &&
+           start < gh_align_up(record->pointer + record->size_bytes, GH_PAGE_SIZE);
+}
+
+void gh_wraps_mark_stale(unsigned scope, uintptr_t start, uintptr_t end) {
+    for (unsigned i = 0; i < SHARDS; i++) {
+        struct shard *shard = &shards[i];
+        gh_lock_acquire(&shard->lock);
+        for (uint32_t at = 0; shard->with_pieces != 0 && at < shard->capacity; at++) {
+            if (touches(&shard->records[at], scope, start, end))
+                shard->records[at].stale = true;
+        }
+        gh_lock_release(&shard->lock);
+    }
+}
+
+uint32_t gh_wraps_count_over(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence) {
+    uint32_t count = 0;
+    for (unsigned i = 0; i < SHARDS; i++) {
+        struct shard *shard = &shards[i];
+        gh_lock_acquire(&shard->lock);
+        for (uint32_t at = 0; shard->with_pieces != 0 && at < shard->capacity; at++) {
+            const struct gh_wrap *record = &shard->records[at];
+            if (touches(record, scope, start, end) && record->sequence >= sequence)
+                count += record->count;
+        }
+        gh_lock_release(&shard->lock);
+    }
+    return count;
 }
 
 void gh_wraps_count(uint64_t *live_out, uint64_t *covered_ever_out) {
@@ -197,6 +251,7 @@ void gh_wraps_fork_child(void) {
         shard->records = NULL;
         shard->capacity = 0;
         shard->used = 0;
+        shard->with_pieces = 0;
         shard->live = 0;
     }
 }
@@ -215,7 +270,7 @@ bool gh_wraps_is_valid(void) {
             used++;
             live += record->count;
             uint64_t hash = hash_of(record->pointer, record->scope);
-            uint32_t found = search(shard, hash, record->pointer, record->scope, true);
+            uint32_t found = search(shard, hash, record->pointer, record->scope, NULL, false);
             valid = valid && shard_of(hash) == shard && found != UINT32_MAX;
         }
         valid = valid && used == shard->used && live == shard->live;

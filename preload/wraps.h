@@ -19,20 +19,33 @@ struct gh_wrap {
     uint32_t count;     // wraps with the same pointer, size, context: they are one record
     uint16_t scope;
     bool has_pieces;    // holds references to imports outside regions
+    bool stale;         // memory under it went away; only with `has_pieces`
+    bool passed_on;     // needed a driver call
 };
 
-// Returns 0 or ENOMEM. A wrap without pieces joins an equal record.
+// Returns 0 or ENOMEM. A wrap joins an equal record that is not stale: they lie on the same pieces.
 GH_HIDDEN int gh_wraps_add(const struct gh_wrap *wrap);
 
-// Takes one wrap at this pointer off; the smallest when there are several, so that what the
-// others cover stays covered. False when there is none.
-GH_HIDDEN bool gh_wraps_remove(uintptr_t pointer, unsigned scope, struct gh_wrap *out);
+enum gh_wraps_taken { GH_WRAPS_NONE, GH_WRAPS_TAKEN, GH_WRAPS_HAS_PIECES };
 
-// The largest wrap at this pointer.
+// Takes one wrap at this pointer off. Which, when there are several: one of this context before
+// those of others, then a stale one, then the smallest, so that what the others cover stays
+// covered. One with pieces is left alone unless `with_pieces`: those come and go under the import
+// lock (pieces.h).
+GH_HIDDEN enum gh_wraps_taken gh_wraps_remove(uintptr_t pointer, unsigned scope, void *context, bool with_pieces,
+                                              struct gh_wrap *out);
+
+// The largest wrap at this pointer that is not stale; else a stale one.
 GH_HIDDEN bool gh_wraps_find(uintptr_t pointer, unsigned scope, struct gh_wrap *out);
 
 // Takes off any one wrap of this context; false when none is left. NULL: of the whole scope.
-GH_HIDDEN bool gh_wraps_remove_of(void *context, unsigned scope, struct gh_wrap *out);
+// `*cursor` is 0 at first and remembers how far the search came.
+GH_HIDDEN bool gh_wraps_remove_of(void *context, unsigned scope, unsigned *cursor, struct gh_wrap *out);
+
+// Wraps with pieces that touch [start, end): marks them stale; counts those that are not older
+// than `sequence`. Both look at every wrap there is.
+GH_HIDDEN void gh_wraps_mark_stale(unsigned scope, uintptr_t start, uintptr_t end);
+GH_HIDDEN uint32_t gh_wraps_count_over(unsigned scope, uintptr_t start, uintptr_t end, uint64_t sequence);
 
 GH_HIDDEN void gh_wraps_count(uint64_t *live_out, uint64_t *covered_ever_out);
 

@@ -12,6 +12,7 @@
 
 #include "../config.h"
 #include "../log.h"
+#include "../pieces.h"
 #include "allocator/lock.h"
 #include "allocator/os_mem.h"
 #include "backend.h"
@@ -178,7 +179,8 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
 
 static void forget_wraps(unsigned scope, ze_context_handle_t context) {
     struct gh_wrap wrap;
-    while (gh_wraps_remove_of(context, scope, &wrap))
+    unsigned cursor = 0;
+    while (gh_pieces_unwrap_of(context, scope, &cursor, &wrap))
         gh_ze_wrap_ended(&wrap);
 }
 
@@ -201,6 +203,8 @@ void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context) {
 }
 
 unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle_t context) {
+    if (context == NULL) // the driver's to refuse; free entries of the table look like it
+        return GH_NO_SCOPE;
     if (atomic_load_explicit(&driver->state, memory_order_acquire) != GH_ZE_ATTACHED || gh_gpu_is_orphan())
         return GH_NO_SCOPE;
     if (!driver->per_context)

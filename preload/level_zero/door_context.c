@@ -111,24 +111,15 @@ static ze_result_t gh_make_resident(struct gh_ze_driver *driver, ze_context_hand
 }
 GH_DOOR(ze_result_t, make_resident, (ze_context_handle_t c, ze_device_handle_t d, void *p, size_t s), (, c, d, p, s))
 
-// The heap stays resident whatever one wrap's owner wants; a piece goes when nobody else is on it.
+// What we imported stays resident while it is imported, whatever one wrap's owner wants: others may
+// lie on the same import, and nobody would make it resident again for them.
 static ze_result_t gh_evict(struct gh_ze_driver *driver, ze_context_handle_t context, ze_device_handle_t device,
                             void *pointer, size_t size) {
     ze_pfnContextEvictMemory_t real = gh_ze_real_context(driver).pfnEvictMemory;
     unsigned scope = gh_ze_scope_of(driver, context);
     uintptr_t at = (uintptr_t)pointer;
-    uintptr_t end = at + size;
-    if (scope == GH_NO_SCOPE || size == 0 || end < at)
+    if (scope == GH_NO_SCOPE || size == 0 || gh_pieces_segment(scope, at, at + 1).kind == GH_SEGMENT_NONE)
         return real(context, device, pointer, size);
-    ze_result_t result = ZE_RESULT_SUCCESS;
-    while (at < end && result == ZE_RESULT_SUCCESS) {
-        struct gh_segment segment = gh_pieces_segment(scope, at, end);
-        if (segment.kind == GH_SEGMENT_NONE && at == (uintptr_t)pointer)
-            return real(context, device, pointer, size);
-        if (segment.kind == GH_SEGMENT_PIECE && segment.users == 1 && !driver->all_system)
-            result = real(context, device, (void *)at, segment.end - at);
-        at = segment.end;
-    }
-    return result;
+    return ZE_RESULT_SUCCESS;
 }
 GH_DOOR(ze_result_t, evict, (ze_context_handle_t c, ze_device_handle_t d, void *p, size_t s), (, c, d, p, s))

@@ -34,34 +34,27 @@ ze_result_t gh_ze_wrap(struct gh_ze_driver *driver, unsigned scope, ze_context_h
     struct gh_wrap wrap = {
         .pointer = (uintptr_t)pointer, .size_bytes = size, .context = context, .count = 1, .scope = (uint16_t)scope
     };
-    bool covered = driver->all_system || gh_gpu_covers(scope, pointer, size);
-    struct gh_cover cover = { 0 };
-    if (read_only && covered)
+    bool writable = driver->all_system || gh_gpu_covers(scope, pointer, size);
+    const char *why = "no memory";
+    int error;
+    if (gh_likely(writable))
+        error = gh_wraps_add(&wrap);
+    else
+        error = gh_pieces_wrap(&wrap, read_only, &writable, &why);
+    if (error != 0) {
+        gh_stats_add(&gh_stats.wraps_refused, 1);
+        say_refused(pointer, size, why);
+        return error == ENOMEM    ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+               : error == ENOTSUP ? ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+                                  : ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    }
+    if (read_only && writable)
         gh_stats_add(&gh_stats.wraps_read_only, 1); // served by an import that is writable
-    uintptr_t start = gh_align_down((uintptr_t)pointer, GH_PAGE_SIZE);
-    uintptr_t end = gh_align_up((uintptr_t)pointer + size, GH_PAGE_SIZE);
-    if (gh_unlikely(!covered)) {
-        const char *why = "no reason given";
-        int error = gh_pieces_cover(scope, start, end, read_only, &cover, &why);
-        if (error != 0) {
-            gh_stats_add(&gh_stats.wraps_refused, 1);
-            say_refused(pointer, size, why);
-            return error == ENOMEM    ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
-                   : error == ENOTSUP ? ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
-                                      : ZE_RESULT_ERROR_INVALID_ARGUMENT;
-        }
-        wrap.has_pieces = cover.has_pieces;
-        wrap.sequence = cover.sequence;
-        if (cover.imported != 0)
-            gh_stats_add(&gh_stats.wraps_passed_on, 1);
-        if (wrap.has_pieces)
-            gh_stack_watch(start, end);
-    }
-    if (gh_wraps_add(&wrap) != 0) {
-        if (wrap.has_pieces)
-            gh_pieces_uncover(scope, start, end, wrap.sequence);
-        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-    }
+    if (wrap.passed_on)
+        gh_stats_add(&gh_stats.wraps_passed_on, 1);
+    if (wrap.has_pieces)
+        gh_stack_watch(gh_align_down((uintptr_t)pointer, GH_PAGE_SIZE),
+                       gh_align_up((uintptr_t)pointer + size, GH_PAGE_SIZE));
     if (gh_unlikely(gh_config.hide != 0))
         gh_hide_count((uintptr_t)pointer, size, true);
     return ZE_RESULT_SUCCESS;
@@ -101,14 +94,11 @@ GH_DOOR(ze_result_t, alloc_host,
 void gh_ze_wrap_ended(const struct gh_wrap *wrap) {
     if (gh_unlikely(gh_config.hide != 0))
         gh_hide_count(wrap->pointer, wrap->size_bytes, false);
-    if (gh_unlikely(wrap->has_pieces))
-        gh_pieces_uncover(wrap->scope, gh_align_down(wrap->pointer, GH_PAGE_SIZE),
-                          gh_align_up(wrap->pointer + wrap->size_bytes, GH_PAGE_SIZE), wrap->sequence);
 }
 
-bool gh_ze_unwrap(unsigned scope, void *pointer) {
+bool gh_ze_unwrap(unsigned scope, ze_context_handle_t context, void *pointer) {
     struct gh_wrap wrap;
-    if (!gh_wraps_remove((uintptr_t)pointer, scope, &wrap))
+    if (!gh_pieces_unwrap((uintptr_t)pointer, scope, context, &wrap))
         return false;
     gh_ze_wrap_ended(&wrap);
     return true;
@@ -122,7 +112,7 @@ static bool free_answered(struct gh_ze_driver *driver, ze_context_handle_t conte
     if (scope == GH_NO_SCOPE || pointer == NULL)
         return false;
     *result = ZE_RESULT_SUCCESS;
-    if (gh_ze_unwrap(scope, pointer))
+    if (gh_ze_unwrap(scope, context, pointer))
         return true;
     *result = ZE_RESULT_ERROR_INVALID_ARGUMENT;
     const struct gh_region *region = gh_region_find(pointer);
@@ -175,18 +165,14 @@ GH_DOOR(ze_result_t, get_properties,
         (ze_context_handle_t c, const void *p, ze_memory_allocation_properties_t *q, ze_device_handle_t *d),
         (, c, p, q, d))
 
-// A wrap whose memory went away is answered by the driver: it knows nothing there.
-static bool is_stale(unsigned scope, const struct gh_wrap *wrap) {
-    return wrap->has_pieces && gh_pieces_segment(scope, wrap->pointer, wrap->pointer + 1).kind == GH_SEGMENT_NONE;
-}
-
-// At the start of a wrap: the wrap. Elsewhere the driver's answer: the import.
+// At the start of a wrap: the wrap. Elsewhere, and when its memory went away, the driver's answer:
+// the import, or nothing.
 static ze_result_t gh_get_range(struct gh_ze_driver *driver, ze_context_handle_t context, const void *pointer,
                                 void **base_out, size_t *size_out) {
     gh_ze_pass(driver);
     unsigned scope = gh_ze_scope_of(driver, context);
     struct gh_wrap wrap;
-    if (scope != GH_NO_SCOPE && gh_wraps_find((uintptr_t)pointer, scope, &wrap) && !is_stale(scope, &wrap)) {
+    if (scope != GH_NO_SCOPE && gh_wraps_find((uintptr_t)pointer, scope, &wrap) && !wrap.stale) {
         if (base_out != NULL)
             *base_out = (void *)wrap.pointer;
         if (size_out != NULL)

@@ -45,7 +45,7 @@ static ze_result_t gh_external_import(struct gh_ze_driver *driver, ze_driver_han
 
 static ze_result_t gh_external_release(struct gh_ze_driver *driver, ze_driver_handle_t handle, void *pointer) {
     unsigned scope = scope_of(driver);
-    if (scope != GH_NO_SCOPE && gh_ze_unwrap(scope, pointer))
+    if (scope != GH_NO_SCOPE && gh_ze_unwrap(scope, NO_CONTEXT, pointer))
         return ZE_RESULT_SUCCESS;
     return real[driver->slot].release(handle, pointer);
 }
@@ -55,7 +55,7 @@ static ze_result_t gh_external_base(struct gh_ze_driver *driver, ze_driver_handl
     unsigned scope = scope_of(driver);
     struct gh_wrap wrap;
     if (scope != GH_NO_SCOPE && base_out != NULL) {
-        if (gh_wraps_find((uintptr_t)pointer, scope, &wrap)) {
+        if (gh_wraps_find((uintptr_t)pointer, scope, &wrap) && !wrap.stale) {
             *base_out = (void *)wrap.pointer;
             return ZE_RESULT_SUCCESS;
         }

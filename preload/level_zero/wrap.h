@@ -13,10 +13,10 @@
 GH_HIDDEN ze_result_t gh_ze_wrap(struct gh_ze_driver *driver, unsigned scope, ze_context_handle_t context,
                                  void *pointer, size_t size, bool read_only);
 
-// False when no wrap starts at the pointer.
-GH_HIDDEN bool gh_ze_unwrap(unsigned scope, void *pointer);
+// False when no wrap starts at the pointer. A wrap of this context goes before those of others.
+GH_HIDDEN bool gh_ze_unwrap(unsigned scope, ze_context_handle_t context, void *pointer);
 
-// Gives back what a wrap held that was taken out of the table.
+// After a wrap was taken out of the table.
 GH_HIDDEN void gh_ze_wrap_ended(const struct gh_wrap *wrap);
 
 #endif

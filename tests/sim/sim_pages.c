@@ -139,7 +139,9 @@ static void record_locked(struct sim_import *import)
         const uint64_t generation = atomic_load(&fork_generation);
         for (unsigned i = 0; generation != import->generation && i < sample_count(import); i++) {
             const uintptr_t at = sample_address(import, i);
-            sim_pages_populate(at, at + SIM_PAGE, import->read_only);
+            // A pin for reading would have ended the sharing as well, where the memory is writable.
+            if (!sim_pages_populate(at, at + SIM_PAGE, false) && import->read_only)
+                sim_pages_populate(at, at + SIM_PAGE, true);
         }
         take_frames(import, import->frames);
         import->generation = generation;

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+//
+// What dl_library.c finds: by its RUNPATH, and as the next definition of which().
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+int neighbour_answer(void) {
+    return 4711;
+}
+
+const char *which(void) {
+    return "second";
+}

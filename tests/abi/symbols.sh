@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Every allocation symbol that this machine's libc.so.6 and libstdc++.so.6
+# export is exported by the library too, or stands below with its reason.
+# Usage: symbols.sh LIBRARY
+set -euo pipefail
+
+library=$1
+absent() { # absent SYMBOL: why the library does not export it
+	case $1 in
+	__libc_malloc | __libc_calloc | __libc_realloc | __libc_free | __libc_memalign | __libc_valloc | __libc_pvalloc | __libc_reallocarray | __libc_mallinfo | __libc_mallopt)
+		echo "glibc's own names for its own heap; the library itself calls some" ;;
+	__malloc_hook | __free_hook | __realloc_hook | __memalign_hook | __after_morecore_hook | __malloc_initialize_hook | __morecore | __default_morecore)
+		echo "hooks that glibc 2.34 took out; kept as old versions without effect" ;;
+	malloc_get_state | malloc_set_state) echo "old versions only, for emacs images made before 2017" ;;
+	mcheck* | mprobe | mtrace | muntrace) echo "debugging aids of glibc's own heap" ;;
+	__malloc_*) echo "glibc's internals" ;;
+	*) return 1 ;;
+	esac
+}
+
+libc=$(ldconfig -p | awk '/libc\.so\.6 .*x86-64/ { print $NF; exit }')
+libstdcxx=$(ldconfig -p | awk '/libstdc\+\+\.so\.6 .*x86-64/ { print $NF; exit }')
+names() { nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u; }
+ours=$(names "$library")
+wanted=$(
+	# Not those that allocate something else: room in a file, keys, locales, processor sets.
+	names "$libc" | grep -E 'alloc|memalign|mallinfo|mallopt|^c?free$|^free_|^__free|^__libc_free$|mcheck|mprobe|mtrace|muntrace|morecore' |
+		grep -vE 'obstack|fallocate|sched_cpu|_IO_|freelocale|option_alloc|pkey_alloc|__libc_alloc'
+	[[ -z $libstdcxx ]] || names "$libstdcxx" | grep -E '^_Z(n[wa]m|d[la]Pv)'
+)
+bad=0
+found=0
+missing=0
+while IFS= read -r symbol; do
+	if grep -qxF -- "$symbol" <<<"$ours"; then
+		found=$((found + 1))
+	elif reason=$(absent "$symbol"); then
+		missing=$((missing + 1))
+		printf 'absent: %-28s %s\n' "$symbol" "$reason"
+	else
+		printf 'NEITHER EXPORTED NOR LISTED: %s\n' "$symbol"
+		bad=1
+	fi
+done <<<"$wanted"
+# 20 of glibc 2.36, 8 operators new, 12 and more operators delete.
+((found >= 36)) || { printf 'only %d symbols compared\n' "$found"; bad=1; }
+
+# C23's, which this glibc does not have yet.
+for symbol in free_sized free_aligned_sized cfree; do
+	grep -qxF -- "$symbol" <<<"$ours" || { printf 'not exported: %s\n' "$symbol"; bad=1; }
+done
+
+# No call inside the library may go through the PLT to a name that it exports: it would land in
+# whoever stands in front of it. jemalloc looks up pthread_create with dlsym, and knows sbrk, which
+# its options keep it from calling: neither allocates.
+relocated=$(readelf -rW "$library" | awk '/JUMP_SLO|GLOB_DAT/ { sub(/@.*/, "", $5); print $5 }' | sort -u)
+[[ -n $relocated ]] || { printf 'readelf shows no relocation\n'; bad=1; }
+while IFS= read -r symbol; do
+	if [[ ! $symbol =~ ^(dlsym|sbrk)$ ]] && grep -qxF -- "$symbol" <<<"$ours"; then
+		printf 'bound through the dynamic linker to itself: %s\n' "$symbol"
+		bad=1
+	fi
+done <<<"$relocated"
+printf '%d exported, %d absent with a reason\n' "$found" "$missing"
+exit "$bad"
