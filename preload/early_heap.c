@@ -12,9 +12,11 @@ static size_t used;
 
 void *gh_early_take(size_t size, size_t alignment) {
     alignment = gh_max(alignment, HEADER);
-    size_t start = used + HEADER;
-    if (size > GH_EARLY_BYTES || alignment > GH_EARLY_BYTES || (start = gh_align_up(start, alignment)) > GH_EARLY_BYTES ||
-        size > GH_EARLY_BYTES - start) {
+    uintptr_t base = (uintptr_t)gh_early_bytes;
+    size_t start = GH_EARLY_BYTES;
+    if (alignment <= GH_EARLY_BYTES) // of the address: the array itself is aligned to a page only
+        start = gh_align_up(base + used + HEADER, alignment) - base;
+    if (start >= GH_EARLY_BYTES || size > GH_EARLY_BYTES - start) {
         errno = ENOMEM;
         return NULL;
     }

@@ -87,6 +87,12 @@ void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller) 
     return block != NULL ? block : out_of_memory();
 }
 
+// The map entry of a pointer that may be anybody's: 0 unless it lies in a region. The kernel puts
+// other mappings into the rest of a slot that a small region starts in.
+static uint16_t entry_of(const void *pointer) {
+    return gh_region_find(pointer) == NULL ? 0 : gh_region_entry(pointer);
+}
+
 // Is this a block of the heap proper? Then jemalloc's ordinary functions are right for it.
 static bool is_heap(uint16_t entry) {
     return entry != 0 && (entry & GH_REGION_PLAIN_BIT) == 0;
@@ -99,7 +105,7 @@ static bool is_plain(uint16_t entry) {
 void *gh_reallocate(void *pointer, size_t size, const void *caller) {
     if (pointer == NULL)
         return gh_allocate(size, 0, false, caller);
-    uint16_t entry = gh_region_entry(pointer);
+    uint16_t entry = entry_of(pointer);
     bool early = gh_early_has(pointer);
     if (entry == 0 && !early)
         return gh_aside.realloc(pointer, size); // see the head of this file
@@ -127,7 +133,7 @@ void *gh_reallocate(void *pointer, size_t size, const void *caller) {
 void gh_deallocate(void *pointer) {
     if (pointer == NULL)
         return;
-    uint16_t entry = gh_region_entry(pointer);
+    uint16_t entry = entry_of(pointer);
     if (is_heap(entry))
         gh_je_free(pointer);
     else if (is_plain(entry))
@@ -139,7 +145,7 @@ void gh_deallocate(void *pointer) {
 size_t gh_usable_size(void *pointer) {
     if (pointer == NULL)
         return 0;
-    if (gh_region_entry(pointer) != 0)
+    if (entry_of(pointer) != 0)
         return gh_je_malloc_usable_size(pointer);
     if (gh_early_has(pointer))
         return gh_early_size(pointer);

@@ -71,8 +71,8 @@ void gh_own_maps_add(uintptr_t start, size_t size_bytes) {
 }
 
 void gh_own_maps_remove(uintptr_t start, size_t size_bytes) {
-    if (size_bytes == 0)
-        return;
+    if (size_bytes == 0 || (start & GH_PAGE_MASK) != 0)
+        return; // the kernel will refuse
     gh_lock_acquire(&maps_lock);
     take_out(start, end_of(start, size_bytes));
     gh_lock_release(&maps_lock);

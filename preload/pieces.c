@@ -55,15 +55,19 @@ static void pin_regions(uintptr_t start, uintptr_t end, bool pin) {
 #define MADV_POPULATE_WRITE 23
 #endif
 
-// A driver that may only read takes the pages as they are: of memory that nobody has written to,
-// the kernel's page of zeros, which the first write replaces. So there are pages first. Pages of
-// files are not touched: they would be copied.
-static void make_present(uintptr_t start, uintptr_t end) {
+// May this be imported for reading only? A driver that may only read takes the pages as they are,
+// and the first write would replace some by others: those that nobody has written to yet (there
+// are pages first, then), and those of files that are copied when written to (so no).
+static bool stays_when_read(uintptr_t start, uintptr_t end) {
     struct gh_vma vma;
     for (uintptr_t at = start; at < end && gh_vma_find(at, &vma); at = vma.end) {
-        if (vma.is_private && vma.writable && vma.inode == 0)
-            gh_os_madvise((void *)at, gh_min(end, vma.end) - at, MADV_POPULATE_WRITE); // older kernels: no
+        if (!vma.is_private || !vma.writable)
+            continue;
+        if (vma.inode != 0)
+            return false;
+        gh_os_madvise((void *)at, gh_min(end, vma.end) - at, MADV_POPULATE_WRITE); // older kernels: no
     }
+    return true;
 }
 
 static int piece_make(unsigned scope, const struct gh_piece *wanted, const char **why_out) {
@@ -73,8 +77,6 @@ static int piece_make(unsigned scope, const struct gh_piece *wanted, const char 
         return ENOMEM;
     }
     pin_regions(wanted->start, wanted->end, true);
-    if (wanted->read_only)
-        make_present(wanted->start, wanted->end);
     int error = gh_gpu_import_piece(scope, (void *)wanted->start, wanted->end - wanted->start, wanted->read_only,
                                     why_out);
     if (error != 0) {
@@ -141,6 +143,7 @@ static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct gh
     wanted->end = gap_end;
     wanted->refs = 1;
     wanted->kept = false;
+    wanted->read_only = wanted->read_only && stays_when_read(at, gap_end);
     struct gh_mapping_part part;
     if (gh_config.mmap && gh_mapping_part_around(at, gap_end, &part)) {
         // Cut at what is covered already: pieces, and regions of any kind.

@@ -8,6 +8,7 @@
 #include "../pieces.h"
 #include "attach.h"
 #include "door.h"
+#include "list_scope.h"
 
 // How far from `at` one import (or whatever else lies there) goes, at most to `end`. Memory that
 // no import of ours covers is the driver's own or an error that the driver reports: not cut.
@@ -16,34 +17,22 @@ static uintptr_t border(unsigned scope, uintptr_t at, uintptr_t end) {
     return segment.kind == GH_SEGMENT_NONE ? end : segment.end;
 }
 
-// A command list does not tell its context in old drivers; scopes of one driver have the same
-// regions, and pieces of contexts that differ are rare: the first scope that has the address.
-static unsigned scope_for(struct gh_ze_driver *driver, const void *pointer) {
-    if (!driver->per_context)
-        return driver->scope;
-    for (unsigned i = 0; i < GH_ZE_CONTEXT_MAX; i++) {
-        if (atomic_load_explicit(&driver->contexts[i].handle, memory_order_acquire) == NULL)
-            continue;
-        unsigned scope = driver->contexts[i].scope;
-        if (scope != GH_NO_SCOPE &&
-            gh_pieces_segment(scope, (uintptr_t)pointer, (uintptr_t)pointer + 1).kind != GH_SEGMENT_NONE)
-            return scope;
-    }
-    return GH_NO_SCOPE;
+static unsigned scope_for(struct gh_ze_driver *driver, ze_command_list_handle_t list) {
+    return driver->per_context ? gh_ze_list_scope(list) : driver->scope;
 }
 
-static bool is_whole(struct gh_ze_driver *driver, const void *pointer, size_t size) {
+static bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list, const void *pointer, size_t size) {
     uintptr_t at = (uintptr_t)pointer;
     if (size == 0 || at + size < at || driver->all_system ||
         atomic_load_explicit(&driver->state, memory_order_acquire) != GH_ZE_ATTACHED || gh_gpu_is_orphan())
         return true;
     // The usual cases, without a lock: a block of the heap, or memory while there are no pieces.
     const struct gh_region *region = gh_region_find(pointer);
-    if (region != NULL)
-        return size <= region->base + region->size_bytes - at;
-    if (atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) == 0)
+    if (region != NULL && size <= region->base + region->size_bytes - at)
         return true;
-    unsigned scope = scope_for(driver, pointer);
+    if (region == NULL && atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) == 0)
+        return true;
+    unsigned scope = scope_for(driver, list);
     return scope == GH_NO_SCOPE || border(scope, at, at + size) == at + size;
 }
 
@@ -57,15 +46,14 @@ static ze_result_t finish(struct gh_ze_driver *driver, ze_command_list_handle_t 
 static ze_result_t copy_in_parts(struct gh_ze_driver *driver, ze_command_list_handle_t list, uintptr_t to,
                                  ze_context_handle_t source_context, uintptr_t from, size_t size, uint32_t wait_count,
                                  ze_event_handle_t *waits) {
-    unsigned scope_to = scope_for(driver, (const void *)to);
-    unsigned scope_from = scope_for(driver, (const void *)from);
+    unsigned scope = scope_for(driver, list);
     ze_result_t result = ZE_RESULT_SUCCESS;
     while (size != 0 && result == ZE_RESULT_SUCCESS) {
         size_t part = size;
-        if (scope_to != GH_NO_SCOPE)
-            part = gh_min(part, border(scope_to, to, to + size) - to);
-        if (scope_from != GH_NO_SCOPE)
-            part = gh_min(part, border(scope_from, from, from + size) - from);
+        if (scope != GH_NO_SCOPE) {
+            part = gh_min(part, border(scope, to, to + size) - to);
+            part = gh_min(part, border(scope, from, from + size) - from);
+        }
         if (source_context == NULL)
             result = gh_ze_real_list(driver).pfnAppendMemoryCopy(list, (void *)to, (const void *)from, part, NULL,
                                                                  wait_count, waits);
@@ -83,7 +71,7 @@ static ze_result_t gh_append_copy(struct gh_ze_driver *driver, ze_command_list_h
                                   const void *from, size_t size, ze_event_handle_t signal, uint32_t wait_count,
                                   ze_event_handle_t *waits) {
     gh_ze_pass(driver);
-    if (gh_likely(is_whole(driver, to, size) && is_whole(driver, from, size)))
+    if (gh_likely(is_whole(driver, list, to, size) && is_whole(driver, list, from, size)))
         return gh_ze_real_list(driver).pfnAppendMemoryCopy(list, to, from, size, signal, wait_count, waits);
     ze_result_t result =
         copy_in_parts(driver, list, (uintptr_t)to, NULL, (uintptr_t)from, size, wait_count, waits);
@@ -98,7 +86,7 @@ static ze_result_t gh_append_copy_from(struct gh_ze_driver *driver, ze_command_l
                                        ze_context_handle_t source, const void *from, size_t size,
                                        ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits) {
     gh_ze_pass(driver);
-    if (gh_likely(is_whole(driver, to, size) && is_whole(driver, from, size)) || source == NULL)
+    if (gh_likely(is_whole(driver, list, to, size) && is_whole(driver, list, from, size)) || source == NULL)
         return gh_ze_real_list(driver).pfnAppendMemoryCopyFromContext(list, to, source, from, size, signal,
                                                                       wait_count, waits);
     ze_result_t result =
@@ -133,8 +121,8 @@ static ze_result_t gh_append_copy_region(struct gh_ze_driver *driver, ze_command
     if (!whole) {
         to_first = (uintptr_t)to + box_start(to_box, to_pitch, to_slice);
         from_first = (uintptr_t)from + box_start(from_box, from_pitch, from_slice);
-        whole = is_whole(driver, (const void *)to_first, box_bytes(to_box, to_pitch, to_slice)) &&
-                is_whole(driver, (const void *)from_first, box_bytes(from_box, from_pitch, from_slice));
+        whole = is_whole(driver, list, (const void *)to_first, box_bytes(to_box, to_pitch, to_slice)) &&
+                is_whole(driver, list, (const void *)from_first, box_bytes(from_box, from_pitch, from_slice));
     }
     if (gh_likely(whole))
         return gh_ze_real_list(driver).pfnAppendMemoryCopyRegion(list, to, to_box, to_pitch, to_slice, from, from_box,
@@ -162,9 +150,9 @@ static ze_result_t gh_append_fill(struct gh_ze_driver *driver, ze_command_list_h
                                   uint32_t wait_count, ze_event_handle_t *waits) {
     gh_ze_pass(driver);
     ze_pfnCommandListAppendMemoryFill_t real = gh_ze_real_list(driver).pfnAppendMemoryFill;
-    if (gh_likely(is_whole(driver, to, size)) || pattern == NULL || pattern_size == 0 || pattern_size > PATTERN_MAX)
+    if (gh_likely(is_whole(driver, list, to, size)) || pattern == NULL || pattern_size == 0 || pattern_size > PATTERN_MAX)
         return real(list, to, pattern, pattern_size, size, signal, wait_count, waits);
-    unsigned scope = scope_for(driver, to);
+    unsigned scope = scope_for(driver, list);
     uintptr_t start = (uintptr_t)to;
     uintptr_t end = start + size;
     ze_result_t result = ZE_RESULT_SUCCESS;

@@ -14,6 +14,7 @@
 #include "../real_symbols.h"
 #include "allocator/arena_set.h"
 #include "allocator/lock.h"
+#include "list_scope.h"
 #include "table.h"
 
 struct gh_ze_driver gh_ze_drivers[GH_ZE_DRIVER_MAX];
@@ -111,4 +112,5 @@ const ze_device_dditable_t *gh_ze_device_table(struct gh_ze_driver *driver) {
 
 void gh_ze_driver_fork_child(void) {
     gh_lock_reset(&slots_lock);
+    gh_ze_list_fork_child();
 }

@@ -35,12 +35,12 @@ int use_libc_blocks(void) {
 
 // Found by the RUNPATH of this library, which the program does not have.
 int runpath_applies(void) {
-    void *handle = dlopen("libgh_test_neighbour.so", RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen("libabi_dl_far.so", RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
         printf("%s\n", dlerror());
         return 0;
     }
-    int (*answer)(void) = (int (*)(void))dlsym(handle, "neighbour_answer");
+    int (*answer)(void) = (int (*)(void))dlsym(handle, "far_answer");
     int good = answer != NULL && answer() == 4711;
     dlclose(handle);
     return good;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What dl_library.c finds: by its RUNPATH, and as the next definition of which().
+// What dl_library.c finds as the next definition of which().
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 int neighbour_answer(void) {

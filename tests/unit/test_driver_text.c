@@ -33,7 +33,7 @@ Test(driver_text, a_library_s_code_and_nothing_else) {
 }
 
 Test(driver_text, an_address_that_is_no_library) {
-    int local;
+    int local = 0;
     gh_driver_text_add(&local);
     gh_driver_text_add(NULL);
     cr_assert_eq(atomic_load(&gh_driver_text_count), 0);

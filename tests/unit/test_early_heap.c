@@ -43,13 +43,14 @@ Test(early_heap, its_end) {
     cr_assert_null(gh_early_take(SIZE_MAX, 0));
     cr_assert_null(gh_early_take(SIZE_MAX - 8, 16));
     cr_assert_null(gh_early_take(16, (size_t)1 << 40));
+    cr_assert_null(gh_early_take(0, (size_t)1 << 40));
     cr_assert_null(gh_early_take(16, (size_t)1 << 63));
     size_t total = 0;
     char *block;
-    while ((block = gh_early_take(1000, 0)) != NULL) {
-        memset(block, 1, 1000);
-        cr_assert(gh_early_has(block + 999));
-        total += 1000;
+    while ((block = gh_early_take(3000, 0)) != NULL) {
+        memset(block, 1, 3000);
+        cr_assert(gh_early_has(block + 2999));
+        total += 3000;
     }
     cr_assert_gt(total, GH_EARLY_BYTES * 9 / 10);
     cr_assert_not_null(gh_early_take(1, 0)); // what is left still serves smaller ones
