@@ -157,10 +157,10 @@ bool gh_arena_set_purge(void) {
     gh_region_pool_get_stats(&heap_pool, &before);
     gh_je_mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
     arena_command("arena.0.purge", MALLCTL_ARENAS_ALL);
-    gh_region_pool_sweep(&heap_pool, true);
-    gh_region_pool_sweep(&plain_pool, true);
+    bool swept = gh_region_pool_sweep(&heap_pool, true);
+    swept = gh_region_pool_sweep(&plain_pool, true) || swept;
     gh_region_pool_get_stats(&heap_pool, &after);
-    return after.mapped_bytes - after.free_bytes < before.mapped_bytes - before.free_bytes;
+    return swept || after.mapped_bytes - after.free_bytes < before.mapped_bytes - before.free_bytes;
 }
 
 void gh_arena_set_usage(size_t *allocated_bytes_out, size_t *active_bytes_out) {

@@ -10,7 +10,7 @@
 
 // Extents from this size on are kept for reuse by the pool, not by jemalloc: the pool joins them
 // whichever arena they were in.
-#define GH_EXTENT_LARGE (1 * GH_MIB)
+#define GH_EXTENT_LARGE GH_POOL_LARGE
 
 // The table is the first member: jemalloc hands each hook the address of its table, which is how
 // a hook finds its pool without a global.

@@ -128,6 +128,13 @@ void gh_os_unmap(void *address, size_t size_bytes) {
     errno = saved_errno;
 }
 
+void gh_os_cut(void *address, size_t size_bytes, size_t guard_bytes) {
+    int saved_errno = errno;
+    map_raw(address, guard_bytes, PROT_NONE, MAP_NORESERVE | MAP_FIXED);
+    gh_os_unmap((char *)address + guard_bytes, size_bytes - guard_bytes);
+    errno = saved_errno;
+}
+
 bool gh_os_purge(void *address, size_t size_bytes) {
     int saved_errno = errno;
     bool done = release.madvise(address, size_bytes, MADV_DONTNEED) == 0;

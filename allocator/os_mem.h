@@ -17,6 +17,9 @@ GH_HIDDEN void *gh_os_map_table(size_t size_bytes);
 
 GH_HIDDEN void gh_os_unmap(void *address, size_t size_bytes);
 
+// Makes the first `guard_bytes` of the range untouchable and unmaps the rest.
+GH_HIDDEN void gh_os_cut(void *address, size_t size_bytes, size_t guard_bytes);
+
 // Gives the pages back; they read as zero afterwards. False when the kernel refused: then the
 // contents are unchanged.
 GH_HIDDEN bool gh_os_purge(void *address, size_t size_bytes);

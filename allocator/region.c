@@ -25,22 +25,32 @@ struct gh_region *gh_region_reserve(void) {
     return &gh_regions[id];
 }
 
-static void set_entries(const struct gh_region *region, uint16_t entry) {
-    size_t first = region->base >> GH_SLOT_SHIFT;
-    size_t last = (region->base + region->size_bytes - 1) >> GH_SLOT_SHIFT;
+static void set_entries(uintptr_t start, uintptr_t end, uint16_t entry) {
+    size_t first = start >> GH_SLOT_SHIFT;
+    size_t last = (end - 1) >> GH_SLOT_SHIFT;
     for (size_t slot = first; slot <= last; slot++)
         atomic_store_explicit(&gh_region_ids[slot & (GH_SLOT_COUNT - 1)], entry, memory_order_release);
 }
 
 void gh_region_publish(struct gh_region *region) {
-    set_entries(region, region->plain ? region->id | GH_REGION_PLAIN_BIT : region->id);
+    set_entries(region->base, region->base + region->size_bytes,
+                region->plain ? region->id | GH_REGION_PLAIN_BIT : region->id);
 }
 
 void gh_region_withdraw(struct gh_region *region) {
     if (region->size_bytes != 0) // reserved and never published: it has no entries
-        set_entries(region, 0);
+        if (region->size_bytes != 0)
+        set_entries(region->base, region->base + region->size_bytes, 0);
     region->state = GH_REGION_EMPTY;
     region->base = 0;
     region->size_bytes = 0;
     free_ids[free_id_count++] = region->id;
+}
+
+void gh_region_shrink(struct gh_region *region, size_t size_bytes) {
+    uintptr_t kept_slots_end = gh_align_up(region->base + size_bytes, GH_SLOT_SIZE);
+    uintptr_t end = region->base + region->size_bytes;
+    region->size_bytes = size_bytes;
+    if (kept_slots_end < end)
+        set_entries(kept_slots_end, end, 0);
 }

@@ -45,6 +45,7 @@ struct gh_region {
     uint16_t id;        // of this descriptor; constant once it was used
 
     // Under the pool lock.
+    bool for_large;      // serves large requests, or else small ones
     uint32_t generation; // tells this region from an earlier one with the same id
     uint8_t state;            // enum gh_region_state
     uint32_t pins;            // above 0: its pages must stay; no purge, no unmap
@@ -79,5 +80,8 @@ static inline struct gh_region *gh_region_find(const void *address) {
 GH_HIDDEN struct gh_region *gh_region_reserve(void);
 GH_HIDDEN void gh_region_publish(struct gh_region *region);
 GH_HIDDEN void gh_region_withdraw(struct gh_region *region);
+
+// Makes a published region smaller; the caller unmaps what is cut off.
+GH_HIDDEN void gh_region_shrink(struct gh_region *region, size_t size_bytes);
 
 #endif

@@ -11,9 +11,13 @@
 #include "lock.h"
 #include "os_mem.h"
 
-// Growth: a new region is an eighth of what is mapped, so N GiB need some tens of regions and
-// the part of the newest one that nobody has used yet is an eighth of the heap at most.
-#define GROWTH_DIVISOR 8u
+// Growth: a new region is a seventh of what is mapped of its kind, so N GiB need some tens of
+// regions, and the part of the newest one that nobody has used yet is an eighth at most of the
+// kind, and of the heap.
+#define GROWTH_DIVISOR 7u
+// What a trimmed region keeps to grow into.
+#define TRIM_MARGIN_PAGES 256u
+
 // Kept pages are looked through so often in their time.
 #define SWEEPS_PER_DECAY 8u
 
@@ -52,8 +56,10 @@ static void list_remove(struct gh_region_pool *pool, struct gh_region *region) {
 
 // How large the region for a request should be that no existing region can serve.
 static size_t region_size_for(const struct gh_region_pool *pool, size_t size_bytes) {
-    size_t step = gh_align_up(pool->mapped_bytes / GROWTH_DIVISOR, 2 * GH_MIB);
-    step = gh_max(step, pool->region_min_bytes);
+    bool large = size_bytes >= GH_POOL_LARGE;
+    size_t of_kind = large ? pool->large_mapped_bytes : pool->mapped_bytes - pool->large_mapped_bytes;
+    size_t smallest = large ? 2 * pool->region_min_bytes : pool->region_min_bytes;
+    size_t step = gh_max(gh_align_up(of_kind / GROWTH_DIVISOR, 2 * GH_MIB), smallest);
     if (pool->region_count < REGION_COUNT_FINE) // else a low maximum would use up the descriptors
         step = gh_min(step, gh_max(pool->region_max_bytes, pool->region_min_bytes));
     if (size_bytes >= step)
@@ -66,7 +72,7 @@ static size_t region_size_for(const struct gh_region_pool *pool, size_t size_byt
     return step;
 }
 
-static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size_bytes, size_t alignment) {
+static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool large) {
     if (size_bytes > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
         return NULL; // page numbers are 32 bits: 8 TiB for one block
     struct gh_region *region = gh_region_reserve();
@@ -86,11 +92,13 @@ static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size
     region->base = (uintptr_t)base;
     region->size_bytes = size_bytes;
     region->plain = pool->plain;
+    region->for_large = large;
     region->state = GH_REGION_ACTIVE;
     region->pins = 0;
     region->purges_running = 0;
     list_append(pool, region);
     pool->mapped_bytes += size_bytes;
+    pool->large_mapped_bytes += large ? size_bytes : 0;
     pool->free_bytes += size_bytes;
     pool->region_count++;
     pool->regions_mapped_ever++;
@@ -120,17 +128,22 @@ static void *take_from(struct gh_region_pool *pool, struct gh_region *region, si
 void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool *zeroed_out) {
     if (size_bytes > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
         return NULL;
+    bool large = size_bytes >= GH_POOL_LARGE;
     gh_lock_acquire(&pool_lock);
     void *address = NULL;
     if (size_bytes <= pool->free_bytes) {
-        for (struct gh_region *region = pool->first; region != NULL && address == NULL; region = region->next)
-            address = take_from(pool, region, size_bytes, alignment, zeroed_out);
+        for (struct gh_region *region = pool->first; region != NULL && address == NULL; region = region->next) {
+            if (region->for_large == large)
+                address = take_from(pool, region, size_bytes, alignment, zeroed_out);
+        }
     }
     if (address == NULL) {
-        size_t wanted = region_size_for(pool, size_bytes);
-        struct gh_region *region = region_map_new(pool, wanted, alignment);
-        if (region == NULL && wanted != size_bytes) // little address space left: just what is needed
-            region = region_map_new(pool, size_bytes, alignment);
+        struct gh_region *region = NULL;
+        // Little address space left: smaller ones, at last just what is needed.
+        for (size_t wanted = region_size_for(pool, size_bytes); region == NULL && wanted > size_bytes; wanted /= 4)
+            region = region_map_new(pool, gh_align_up(wanted, GH_PAGE_SIZE), alignment, large);
+        if (region == NULL)
+            region = region_map_new(pool, size_bytes, alignment, large);
         if (region != NULL)
             address = take_from(pool, region, size_bytes, alignment, zeroed_out);
     }
@@ -158,6 +171,7 @@ bool gh_region_pool_take_at(struct gh_region_pool *pool, void *address, size_t s
 static void region_detach(struct gh_region_pool *pool, struct gh_region *region) {
     list_remove(pool, region);
     pool->mapped_bytes -= region->size_bytes;
+    pool->large_mapped_bytes -= region->for_large ? region->size_bytes : 0;
     pool->free_bytes -= region->size_bytes;
     pool->region_count--;
     pool->regions_returned++;
@@ -253,9 +267,10 @@ void gh_region_pool_keep(struct gh_region_pool *pool, void *address, size_t size
         gh_region_pool_sweep(pool, false);
 }
 
-void gh_region_pool_sweep(struct gh_region_pool *pool, bool everything) {
+bool gh_region_pool_sweep(struct gh_region_pool *pool, bool everything) {
     uint32_t now = now_ms();
     uint32_t age = everything ? 0 : pool->decay_ms;
+    bool came_back = false;
     gh_lock_acquire(&pool_lock);
     pool->last_sweep_ms = now;
     // Each system call is made without the lock, so the walk begins anew after it.
@@ -264,15 +279,37 @@ void gh_region_pool_sweep(struct gh_region_pool *pool, bool everything) {
         uint32_t pages;
         if (region->purges_running == 0 && gh_page_runs_is_idle(&region->runs, now, age)) {
             region_let_go(pool, region);
+            came_back = true;
             gh_lock_acquire(&pool_lock);
             region = pool->first;
         } else if (region->pins == 0 && region->runs.free_pages != region->runs.pages &&
                    gh_page_runs_take_aged(&region->runs, now, age, &first, &pages)) {
             purge_and_give(region, first, pages);
+            came_back = true;
             region = pool->first;
         } else {
             region = region->next;
         }
+    }
+    gh_lock_release(&pool_lock);
+    return came_back;
+}
+
+void gh_region_pool_trim(struct gh_region_pool *pool) {
+    gh_lock_acquire(&pool_lock);
+    for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
+        if (region->pins != 0 || region->purges_running != 0)
+            continue;
+        size_t old_bytes = region->size_bytes;
+        size_t new_bytes = (size_t)gh_page_runs_cut_tail(&region->runs, TRIM_MARGIN_PAGES) << GH_PAGE_SHIFT;
+        if (new_bytes == old_bytes)
+            continue;
+        gh_region_shrink(region, new_bytes);
+        pool->mapped_bytes -= old_bytes - new_bytes;
+        pool->large_mapped_bytes -= region->for_large ? old_bytes - new_bytes : 0;
+        pool->free_bytes -= old_bytes - new_bytes;
+        // Under the lock: the addresses must not become another region's before they are unmapped.
+        gh_os_cut((void *)(region->base + new_bytes), old_bytes - new_bytes + GUARD_BYTES, GUARD_BYTES);
     }
     gh_lock_release(&pool_lock);
 }

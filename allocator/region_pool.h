@@ -25,6 +25,7 @@ struct gh_region_pool {
     struct gh_region *last;
     struct gh_region *retired;
     size_t mapped_bytes;
+    size_t large_mapped_bytes; // of them in regions for large requests
     size_t free_bytes;
     uint32_t last_sweep_ms;
     uint32_t region_count;
@@ -57,8 +58,17 @@ GH_HIDDEN void gh_region_pool_give(struct gh_region_pool *pool, void *address, s
 GH_HIDDEN void gh_region_pool_keep(struct gh_region_pool *pool, void *address, size_t size_bytes);
 
 // Purges kept pages that are old enough (all of them: `everything`) and returns idle regions. May
-// take as long as its system calls do; not with a lock held but jemalloc's.
-GH_HIDDEN void gh_region_pool_sweep(struct gh_region_pool *pool, bool everything);
+// take as long as its system calls do; not with a lock held but jemalloc's. True when anything
+// came back.
+GH_HIDDEN bool gh_region_pool_sweep(struct gh_region_pool *pool, bool everything);
+
+// Before the first import: gives up the pages at the ends of regions that nobody has used yet, so
+// that they are not imported.
+GH_HIDDEN void gh_region_pool_trim(struct gh_region_pool *pool);
+
+// Requests from this size on come from regions of their own kind, so that small blocks, some of
+// which always stay, do not hold regions that big ones have left.
+#define GH_POOL_LARGE GH_MIB
 
 struct gh_region_look {
     uint32_t generation;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The library's one constructor and one destructor.
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "lifecycle.h"
 #include "memory_events.h"
@@ -10,10 +10,13 @@
 // 101 is the first priority that is not the implementation's: before jemalloc's own constructor,
 // which would boot it without our options.
 __attribute__((constructor(101))) static void construct(void) {
-    // Nobody has called our malloc yet: make sure that somebody will. The program's malloc is
-    // called, not compared: its address may be an entry of the program's own linkage table.
+    // Nobody has called our malloc yet: make sure that somebody will. libc is made to call the
+    // program's malloc. Addresses are not compared, they may be entries of the program's linkage
+    // table; nor do we call malloc, which would be ours when loaded late with RTLD_DEEPBIND.
     if (atomic_load_explicit(&gh_life, memory_order_acquire) == GH_LIFE_NEW) {
-        free(malloc(1));
+        FILE *probe = fopencookie(NULL, "r", (cookie_io_functions_t){ NULL, NULL, NULL, NULL });
+        if (probe != NULL)
+            fclose(probe);
         if (atomic_load_explicit(&gh_life, memory_order_acquire) == GH_LIFE_NEW)
             gh_stay_aside("the process has another malloc (libgpuhost was loaded late, or after another allocator); "
                           "not active (put it first in LD_PRELOAD)");

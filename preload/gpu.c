@@ -299,6 +299,8 @@ unsigned gh_gpu_scope_open(const struct gh_gpu_backend_ops *ops, void *data) {
     uint64_t open = gh_gpu_open_scopes();
     unsigned index = open == ~UINT64_C(0) ? GH_NO_SCOPE : (unsigned)__builtin_ctzll(~open);
     if (index != GH_NO_SCOPE) {
+        if (open == 0)
+            gh_region_pool_trim(gh_arena_set_heap());
         scopes[index] = (struct scope){ .ops = ops, .data = data };
         for (uint16_t id = 1; id <= highest_id; id++)
             refused[id] &= ~(UINT64_C(1) << index);

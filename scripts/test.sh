@@ -150,7 +150,7 @@ if ((${#labels[@]} > 0)) && build default; then
 	done
 	((${#asked[@]} > 0)) || run other build 0 -LE "^($before)\$"
 	if [[ -s build/tests/programs/rows ]]; then
-		printf '\n%-12s | %-16s | %-16s | %s\n' program without with verdict
+		printf '\n%-14s | %-16s | %-16s | %s\n' program without with verdict
 		sort build/tests/programs/rows
 	fi
 fi

@@ -43,7 +43,7 @@ grep -q "libgpuhost" "$scratch/preloaded" || { echo 'the library was not even lo
 
 # Kinds of calls that the program does not make by itself.
 join -v 2 "$scratch/plain.calls" "$scratch/preloaded.calls" | awk '{ print $1 }' >"$scratch/new"
-jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2 .*x86-64/ { print $NF; exit }')
+jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2 .*x86-64/ && !seen++ { print $NF }')
 if [[ -n $jemalloc ]]; then
 	trace jemalloc "LD_PRELOAD=$jemalloc"
 	join -v 2 "$scratch/plain.calls" "$scratch/jemalloc.calls" | awk '{ print $1 }' >"$scratch/new_jemalloc"

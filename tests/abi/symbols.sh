@@ -20,8 +20,8 @@ absent() { # absent SYMBOL: why the library does not export it
 	esac
 }
 
-libc=$(ldconfig -p | awk '/libc\.so\.6 .*x86-64/ { print $NF; exit }')
-libstdcxx=$(ldconfig -p | awk '/libstdc\+\+\.so\.6 .*x86-64/ { print $NF; exit }')
+libc=$(ldconfig -p | awk '/libc\.so\.6 .*x86-64/ && !seen++ { print $NF }')
+libstdcxx=$(ldconfig -p | awk '/libstdc\+\+\.so\.6 .*x86-64/ && !seen++ { print $NF }')
 names() { nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u; }
 ours=$(names "$library")
 wanted=$(

@@ -50,7 +50,7 @@ if command -v python3 >/dev/null; then
 fi
 
 # Behind another allocator in the preload it stays aside.
-other=$(ldconfig -p | awk '/libjemalloc\.so\.2 .*x86-64/ { print $NF; exit }')
+other=$(ldconfig -p | awk '/libjemalloc\.so\.2 .*x86-64/ && !seen++ { print $NF }')
 if [[ -n $other ]]; then
 	LD_PRELOAD="$other:$library" perl -e 'print length("x" x 1000000), "\n"' >"$scratch/out" 2>"$scratch/err" ||
 		fail "behind another allocator: status $?"

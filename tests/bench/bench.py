@@ -23,6 +23,7 @@ def arguments():
     parser.add_argument("--library")
     parser.add_argument("--quick", action="store_true", help="a fifth of the work, three rounds")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--percent", type=int, help="of the work, in each program")
     parser.add_argument("--threads", default="1,2", help="thread counts of the stress programs, as 1,2,16")
     parser.add_argument("--only", default="", help="names of programs, separated by commas")
     parser.add_argument("--allocators", default="", help="names of allocators, separated by commas")
@@ -33,7 +34,7 @@ def arguments():
     options.programs = os.path.join(options.build, "tests/bench")
     options.library = options.library or os.path.join(options.build, "preload/libgpuhost.so")
     options.inputs = os.path.join(options.programs, "inputs")
-    options.percent = 20 if options.quick else 100
+    options.percent = options.percent or (20 if options.quick else 100)
     options.rounds = options.rounds or (3 if options.quick else 5)
     options.thread_counts = [int(count) for count in options.threads.split(",")]
     options.folder = os.path.join(SOURCE, "results")

@@ -78,6 +78,14 @@ missing() { # missing: what the sourced program file lacks, nothing if all is th
 	if declare -F probe >/dev/null && ! (probe) >/dev/null 2>&1; then printf 'probe '; fi
 }
 
+# A bare machine has no package list, or an old one: a second try gets it first.
+apt_install() {
+	local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o "DPkg::Lock::Timeout=300")
+	# shellcheck disable=SC2086 # a list of packages
+	"${apt[@]}" --no-install-recommends install $packages ||
+		{ "${apt[@]}" update && "${apt[@]}" --no-install-recommends install $packages; }
+}
+
 install() { # install: puts the program there; prints why it cannot
 	local why
 	why=$(missing)
@@ -87,9 +95,7 @@ install() { # install: puts the program there; prints why it cannot
 			return 1
 		fi
 		mkdir -p "$cache"
-		# shellcheck disable=SC2086 # a list of packages
-		(flock 9 && DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $packages) \
-			9>"$cache/apt.lock" >"$work/apt.log" 2>&1 </dev/null ||
+		(flock 9 && apt_install) 9>"$cache/apt.lock" >"$work/apt.log" 2>&1 </dev/null ||
 			{ printf 'cannot be installed: %s' "$(grep -m1 '^E:' "$work/apt.log" || tail -n 1 "$work/apt.log")"; return 1; }
 		hash -r
 		why=$(missing)
@@ -177,7 +183,7 @@ one() (
 	fi
 	verdict=equal
 	[[ -z $worse ]] || verdict=worse
-	row=$(printf '%-12s | %-16s | %-16s | %s' "$name" "$(cell without)" "$(cell with)" "$verdict")
+	row=$(printf '%-14s | %-16s | %-16s | %s' "$name" "$(cell without)" "$(cell with)" "$verdict")
 	printf '%s\n' "$row"
 	[[ -z $rows ]] || printf '%s\n' "$row" >>"$rows"
 	if [[ -n $worse ]]; then
@@ -187,7 +193,7 @@ one() (
 )
 
 equal=0 worse=0 skipped=0
-printf '%-12s | %-16s | %-16s | %s\n' program without with verdict
+printf '%-14s | %-16s | %-16s | %s\n' program without with verdict
 for name in "${names[@]}"; do
 	status=0
 	one "$name" || status=$?

@@ -36,7 +36,9 @@ struct worker {
 };
 
 static size_t block_size(struct random *random) {
-    static const size_t largest[] = { 64, 1024, 16384, 262144, 2097152 };
+    static const size_t largest[] = { 64, 1024, 4096, 16384, 65536 };
+    if (random_below(random, 32) == 0)
+        return 1 + random_below(random, 3 * GH_MIB);
     return 1 + random_below(random, largest[random_below(random, 5)]);
 }
 

@@ -113,8 +113,8 @@ Test(config, what_is_said_of_bad_values) {
     gh_config.log = GH_LOG_WARNING;
     read_all(false, "GPUHOST_DECAY_MS=soon", "GPUHOST_REGION_MIN=1K", "GPUHOST_HUGEPAGES=maybe", "GPUHOST_IMPORT=ever");
     cr_assert_str_eq(captured(),
-                     "gpuhost: GPUHOST_DECAY_MS='soon' is not understood (0 to 86400000); using 10000\n"
-                     "gpuhost: GPUHOST_REGION_MIN='1K' is not understood (64K to 1T); using 4M\n"
+                     "gpuhost: GPUHOST_DECAY_MS='soon' is not understood (0 to 86400000); using 5000\n"
+                     "gpuhost: GPUHOST_REGION_MIN='1K' is not understood (64K to 1T); using 16M\n"
                      "gpuhost: GPUHOST_HUGEPAGES='maybe' is not understood (0, 1); using 0\n"
                      "gpuhost: GPUHOST_IMPORT='ever' is not understood (auto, always, never); using auto\n");
     cr_assert_eq(gh_config.import, GH_IMPORT_AUTO);
@@ -196,7 +196,7 @@ Test(config, printing) {
     gh_config_print("markdown");
     text = captured();
     cr_assert_eq(count_lines(text), OPTIONS + 2);
-    cr_assert_not_null(strstr(text, "| `GPUHOST_REGION_MIN` | 4M | 64K to 1T | "));
+    cr_assert_not_null(strstr(text, "| `GPUHOST_REGION_MIN` | 16M | 64K to 1T | "));
     gh_config.decay_ms = 12;
     gh_config_print("1");
     text = captured();

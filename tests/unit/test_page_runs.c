@@ -12,6 +12,9 @@
 static struct gh_page_runs runs;
 static bool used[PAGES];
 static bool zero[PAGES]; // of a free page: known to be zero
+static bool kept[PAGES]; // of a free page: kept as it was, and when
+static uint32_t kept_at[PAGES];
+static uint32_t now; // wraps round during the test
 
 static bool fits(uint32_t pages, uint32_t alignment) {
     for (uint32_t first = 0; first + pages <= PAGES; first += alignment) {
@@ -29,6 +32,7 @@ static void took(uint32_t first, uint32_t pages, bool zeroed) {
         cr_assert(!used[page], "page %u was given out twice", page);
         cr_assert(!zeroed || zero[page], "page %u is called zero and is not", page);
         used[page] = true;
+        kept[page] = false;
     }
 }
 
@@ -43,6 +47,8 @@ static void start(void) {
     cr_assert_eq(gh_page_runs_init(&runs, PAGES), 0);
     memset(used, 0, sizeof(used));
     memset(zero, 1, sizeof(zero));
+    memset(kept, 0, sizeof(kept));
+    now = UINT32_MAX - 1500;
 }
 
 static void random_take(void) {
@@ -83,12 +89,45 @@ static void random_give(void) {
     uint32_t wanted = 1 + (uint32_t)unit_below(16);
     while (pages < wanted && first + pages < PAGES && used[first + pages])
         pages++;
-    bool zeroed = unit_below(2) == 0;
-    gh_page_runs_give(&runs, first, pages, zeroed);
+    bool keep = unit_below(3) == 0;
+    bool zeroed = !keep && unit_below(2) == 0;
+    if (keep)
+        gh_page_runs_keep(&runs, first, pages, now);
+    else
+        gh_page_runs_give(&runs, first, pages, zeroed);
     for (uint32_t page = first; page < first + pages; page++) {
         used[page] = false;
         zero[page] = zeroed;
+        kept[page] = keep;
+        kept_at[page] = now;
     }
+}
+
+// A run is as young as its youngest kept page; what is taken out is a whole run, old enough. It
+// may hold no kept page any more: the parts of a run that is cut stay what the run was.
+static void random_take_aged(void) {
+    uint32_t age = (uint32_t)unit_below(200);
+    uint32_t first = 0;
+    uint32_t pages = 0;
+    if (!gh_page_runs_take_aged(&runs, now, age, &first, &pages))
+        return;
+    cr_assert(first == 0 || used[first - 1]);
+    cr_assert(first + pages == PAGES || used[first + pages]);
+    for (uint32_t page = first; page < first + pages; page++) {
+        cr_assert(!kept[page] || now - kept_at[page] >= age, "page %u is younger than %u", page, age);
+    }
+    took(first, pages, false);
+}
+
+// With age 0 everything that was kept comes out, and then nothing more.
+static void take_all_aged(void) {
+    uint32_t first;
+    uint32_t pages;
+    while (gh_page_runs_take_aged(&runs, now, 0, &first, &pages))
+        took(first, pages, false);
+    for (uint32_t page = 0; page < PAGES; page++)
+        cr_assert(used[page] || !kept[page], "kept page %u was not found", page);
+    cr_assert_eq(runs.kept_runs, 0);
 }
 
 Test(page_runs, random_against_model) {
@@ -96,13 +135,17 @@ Test(page_runs, random_against_model) {
     for (int round = 0; round < 40; round++) {
         start();
         for (int step = 0; step < 3000; step++) {
-            switch (unit_below(round % 2 == 0 ? 4 : 5)) {
+            now++;
+            switch (unit_below(round % 2 == 0 ? 5 : 6)) {
             case 0:
                 random_take_at();
                 break;
             case 1:
             case 2:
                 random_take();
+                break;
+            case 3:
+                random_take_aged();
                 break;
             default:
                 random_give();
@@ -111,8 +154,22 @@ Test(page_runs, random_against_model) {
             cr_assert(gh_page_runs_is_valid(&runs), "seed %llu round %d step %d", (unsigned long long)seed, round, step);
             cr_assert_eq(runs.free_pages, count_free());
         }
+        take_all_aged();
         gh_page_runs_destroy(&runs);
     }
+}
+
+Test(page_runs, idle) {
+    start();
+    bool zeroed = false;
+    cr_assert(gh_page_runs_is_idle(&runs, now, 100));
+    gh_page_runs_take(&runs, 10, 1, &zeroed);
+    cr_assert_not(gh_page_runs_is_idle(&runs, now, 0));
+    gh_page_runs_keep(&runs, 0, 10, now);
+    cr_assert_not(gh_page_runs_is_idle(&runs, now + 99, 100));
+    cr_assert(gh_page_runs_is_idle(&runs, now + 100, 100));
+    cr_assert(gh_page_runs_is_idle(&runs, now, 0));
+    gh_page_runs_destroy(&runs);
 }
 
 Test(page_runs, fresh_pages_are_zero_and_whole) {

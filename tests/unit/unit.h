@@ -5,7 +5,11 @@
 #ifndef GH_TESTS_UNIT_H
 #define GH_TESTS_UNIT_H
 
+#ifdef __SANITIZE_THREAD__
+#include "plain_runner.h"
+#else
 #include <criterion/criterion.h>
+#endif
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -33,6 +33,7 @@ struct area_wrap {
     uint8_t unit;
     bool read_only;
     bool stale;
+    bool shared_free; // another wrap at this pointer was freed: a free names no size, so which is left?
 };
 
 #define AREA_WRAPS_MAX 48u

@@ -3,7 +3,7 @@
 // The random test of wraps: threads wrap, use, unwrap, map and unmap, each step checked against
 // the model (area.h) and by the simulated driver, which aborts on any overlap, on a page that
 // went away under an import, and on a pointer outside every import.
-//     wraps_random KERNELS [--seed N] [--operations N] [--threads N] [--seconds N]
+//     wraps_random KERNELS [--seed N] [--operations N] [--threads N] [--seconds N] [--forks 0|1]
 // With one thread a seed is one run; with more, each thread's choices are. Exit status: 0 right,
 // 1 not, 2 usage.
 #include <inttypes.h>
@@ -28,6 +28,7 @@ static struct worker workers[THREADS_MAX];
 static unsigned char slices[THREADS_MAX * SLICE_BYTES + 123];
 static unsigned char constant_bytes[CONSTANT_BYTES];
 static uint64_t end_time;
+static bool forks = true;
 
 static uint64_t seconds_now(void) {
     struct timespec now;
@@ -82,7 +83,7 @@ static void *worker_main(void *argument) {
     for (uint64_t i = 0; i < worker->operations && (end_time == 0 || (i & 255) != 0 || seconds_now() < end_time); i++) {
         __atomic_store_n(&worker->done, i + 1, __ATOMIC_RELAXED);
         size_t dice = rng_below(&worker->rng, 3000);
-        if (dice == 0)
+        if (dice == 0 && forks)
             worker_fork(worker);
         else if (dice < 8)
             worker_guest(worker);
@@ -189,11 +190,13 @@ int main(int argc, char **argv) {
             threads = number(argv[i + 1]);
         else if (strcmp(argv[i], "--seconds") == 0)
             end_time = seconds_now() + number(argv[i + 1]);
+        else if (strcmp(argv[i], "--forks") == 0)
+            forks = number(argv[i + 1]) != 0;
         else
             argc = 0;
     }
     if (argc < 2 || argc % 2 != 0 || threads == 0 || threads > THREADS_MAX) {
-        fprintf(stderr, "usage: wraps_random KERNELS [--seed N] [--operations N] [--threads N] [--seconds N]\n");
+        fprintf(stderr, "usage: wraps_random KERNELS [--seed N] [--operations N] [--threads N] [--seconds N] [--forks 0|1]\n");
         return 2;
     }
     printf("seed %" PRIu64 ", %" PRIu64 " operations, %" PRIu64 " threads\n", seed, operations, threads);

@@ -22,6 +22,11 @@ static void unwrap(struct area *area, struct area_wrap *wrap) {
     if (result != ZE_RESULT_SUCCESS)
         wt_fail("unwrap of %p+%zu (kind %d, unit %u, stale %d): 0x%x", (void *)wrap->start, wrap->size_bytes,
                 (int)area->kind, wrap->unit, wrap->stale, (unsigned)result);
+    for (unsigned i = 0; i < area->wrap_count; i++) {
+        struct area_wrap *other = &area->wraps[i];
+        if (other->start == wrap->start && wt_units[other->unit].driver_index == unit->driver_index)
+            other->shared_free = true;
+    }
     *wrap = area->wraps[--area->wrap_count];
 }
 
@@ -186,7 +191,8 @@ static void do_ask(struct worker *worker, struct area *area) {
     void *base = NULL;
     size_t size = 0;
     must(zeMemGetAddressRange(unit->context, wrap->start, &base, &size), "address range", area, wrap, wrap->start, 1);
-    if (base != wrap->start || size < wrap->size_bytes)
+    bool contains = (unsigned char *)base <= wrap->start && (unsigned char *)base + size > wrap->start;
+    if (!contains || (!wrap->shared_free && (base != wrap->start || size < wrap->size_bytes)))
         wt_fail("the wrap %p+%zu (kind %d) has the address range %p+%zu", (void *)wrap->start, wrap->size_bytes,
                 (int)area->kind, base, size);
     must_be_host(area, wrap, wrap->start + rng_below(&worker->rng, wrap->size_bytes), "when asked");

@@ -16,7 +16,7 @@ void wt_free(void *block);
 void *wt_realloc(void *block, size_t size);
 void *wt_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
 int wt_munmap(void *at, size_t size);
-void *wt_mremap(void *at, size_t old_size, size_t size, int flags, void *target);
+void *wt_mremap(void *at, size_t old_size, size_t size, int flags, ...);
 int wt_madvise(void *at, size_t size, int advice);
 void *wt_sbrk(intptr_t increment);
 int wt_shmdt(const void *at);
