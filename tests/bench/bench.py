@@ -3,22 +3,22 @@
 """The benchmark behind scripts/bench.sh, which builds what it needs and names the build folder."""
 import argparse
 import os
-import shlex
 import subprocess
 import sys
 
+import bench_gpu
 import bench_report as report
 import bench_rows
 import bench_run as run
 from bench_report import figure
 
 SOURCE = os.path.dirname(os.path.realpath(__file__))
-PARTS = ("malloc", "wraps", "import", "memory", "programs")
+PARTS = ("malloc", "attached", "startup", "wraps", "import", "memory")  # programs is a part of malloc
 
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("parts", nargs="*", default=["all"], choices=[*PARTS, "all"])
+    parser.add_argument("parts", nargs="*", default=["all"], choices=[*PARTS, "programs", "all"])
     parser.add_argument("--build", required=True)
     parser.add_argument("--library")
     parser.add_argument("--quick", action="store_true", help="a fifth of the work, three rounds")
@@ -37,6 +37,7 @@ def arguments():
     options.percent = options.percent or (20 if options.quick else 100)
     options.rounds = options.rounds or (3 if options.quick else 5)
     options.thread_counts = [int(count) for count in options.threads.split(",")]
+    options.peers = bench_rows.allocators(options.library)
     options.folder = os.path.join(SOURCE, "results")
     options.attach_env = {"ZE_ENABLE_ALT_DRIVERS": os.path.join(options.build, "tests/sim/libze_sim_gpu.so"),
                           "GHSIM_PAGE_CHECK": "off"}
@@ -92,7 +93,7 @@ def compare(options, kinds, part):
     if "gpuhost" in columns and "jemalloc" in columns:
         against(tables, prefix)
     if options.save:
-        report.save(options.folder, part, shlex.join(["scripts/bench.sh", *sys.argv[1:]]), raw)
+        report.save(options.folder, part, report.command_line(), raw)
         if part == "malloc":
             report.chart(options.folder, tables["wall"], tables["rss"])
     return middle
@@ -128,6 +129,10 @@ def against(tables, prefix):
 def main():
     options = arguments()
     parts = PARTS if "all" in options.parts else options.parts
+    if parts == ["malloc"]:
+        parts = ["malloc", "attached", "startup"]
+    gpu_parts = {"wraps": bench_gpu.wraps, "import": bench_gpu.imports, "memory": bench_gpu.memory,
+                 "startup": bench_gpu.startup}
     for part in parts:
         print(f"\n== {part}", flush=True)
         report.figures.clear()
@@ -135,6 +140,13 @@ def main():
             compare(options, ("stress", "real"), part)
         elif part == "programs":
             compare(options, ("real",), part)
+        else:
+            if part == "attached":
+                raw = bench_gpu.attached(options, rows_of(options, ("stress", "real")))
+            else:
+                raw = gpu_parts[part](options)
+            if options.save:
+                report.save(options.folder, part, report.command_line(), raw)
 
 
 main()

@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 
 figures = {}
 
@@ -59,6 +60,12 @@ def versions():
     lines = output_of("dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\n", *PACKAGES)
     return {name: version for name, version, status in
             (line.split() for line in lines.splitlines() if len(line.split()) == 3) if status == "installed"}
+
+
+def command_line():
+    """What was typed, without where things lie on this machine."""
+    words = [word for at, word in enumerate(sys.argv[1:]) if word != "--build" and sys.argv[at] != "--build"]
+    return " ".join(["scripts/bench.sh", *words])
 
 
 def save(folder, part, command, raw):

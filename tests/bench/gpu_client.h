@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ static inline uint64_t now_ns(void) {
 // Everything but the context, so that its creation can be timed alone.
 static inline void gpu_find(struct gpu_client *gpu) {
     uint32_t one = 1;
+    prctl(PR_SET_TIMERSLACK, 1ul); // the simulated driver's delays are of microseconds
     gpu_must(zeInit(0), "zeInit");
     gpu_must(zeDriverGet(&one, &gpu->driver), "zeDriverGet");
     one = 1;

@@ -15,6 +15,7 @@
 #define PAGE GH_PAGE_SIZE
 
 struct fake_import fake_imports[FAKE_SCOPES][FAKE_IMPORTS];
+unsigned fake_import_end[FAKE_SCOPES];
 unsigned fake_fail_in;
 unsigned fake_refusals;
 long fake_pins[2];
@@ -46,6 +47,7 @@ void fake_start(void) {
 
 void fake_reset(void) {
     memset(fake_imports, 0, sizeof(fake_imports));
+    memset(fake_import_end, 0, sizeof(fake_import_end));
     memset(kinds, 0, sizeof(kinds));
     memset(fake_pins, 0, sizeof(fake_pins));
     fake_fail_in = 0;
@@ -123,7 +125,7 @@ bool fake_covers(unsigned scope, uintptr_t page, bool *writable_out) {
     *writable_out = true;
     if (gh_gpu_covers(scope, (void *)page, PAGE))
         return true;
-    for (unsigned i = 0; i < FAKE_IMPORTS; i++) {
+    for (unsigned i = 0; i < fake_import_end[scope]; i++) {
         const struct fake_import *import = &fake_imports[scope][i];
         if (import->start <= page && page < import->end) {
             *writable_out = !import->read_only;
@@ -143,12 +145,14 @@ int gh_gpu_import_piece(unsigned scope, void *base, size_t size, bool read_only,
         return ENOMEM;
     }
     struct fake_import *unused = NULL;
-    for (unsigned i = 0; i < FAKE_IMPORTS; i++) {
+    for (unsigned i = 0; i < fake_import_end[scope]; i++) {
         struct fake_import *import = &fake_imports[scope][i];
         FUZZ_CHECK(import->start == 0 || import->end <= start || import->start >= end); // drivers abort
         unused = import->start == 0 ? import : unused;
     }
-    FUZZ_CHECK(unused != NULL);
+    if (unused == NULL)
+        unused = &fake_imports[scope][fake_import_end[scope]++];
+    FUZZ_CHECK(fake_import_end[scope] <= FAKE_IMPORTS);
     for (uintptr_t page = start; page < end; page += PAGE) {
         FUZZ_CHECK(!gh_gpu_covers(scope, (void *)page, PAGE));
         if (!read_only && !fake_is_writable(page)) {
@@ -162,7 +166,7 @@ int gh_gpu_import_piece(unsigned scope, void *base, size_t size, bool read_only,
 
 void gh_gpu_release_piece(unsigned scope, void *base, size_t size) {
     FUZZ_CHECK(locked);
-    for (unsigned i = 0; i < FAKE_IMPORTS; i++) {
+    for (unsigned i = 0; i < fake_import_end[scope]; i++) {
         struct fake_import *import = &fake_imports[scope][i];
         if (import->start == (uintptr_t)base) {
             FUZZ_CHECK(import->end == import->start + size);

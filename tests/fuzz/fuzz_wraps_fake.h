@@ -8,7 +8,7 @@
 #include "allocator/region.h"
 
 #define FAKE_SCOPES 2u
-#define FAKE_IMPORTS 1024u
+#define FAKE_IMPORTS 192u
 
 // Two windows of memory, each over the start of a region. Region 0 is imported in scope 0 only,
 // region 1 in none.
@@ -25,6 +25,7 @@ struct fake_import {
 };
 
 extern struct fake_import fake_imports[FAKE_SCOPES][FAKE_IMPORTS];
+extern unsigned fake_import_end[FAKE_SCOPES]; // the entries in use lie below
 extern unsigned fake_fail_in; // the n-th import from now is refused
 extern unsigned fake_refusals;
 extern long fake_pins[2]; // of the regions

@@ -201,5 +201,5 @@ Test(config, printing) {
     gh_config_print("1");
     text = captured();
     cr_assert_eq(count_lines(text), OPTIONS);
-    cr_assert_not_null(strstr(text, "GPUHOST_DECAY_MS=12  (default 10000; 0 to 86400000)  "));
+    cr_assert_not_null(strstr(text, "GPUHOST_DECAY_MS=12  (default 5000; 0 to 86400000)  "));
 }

@@ -63,7 +63,7 @@ Test(gate, early_blocks) {
 // The C library's blocks, which its own functions hand out however malloc is interposed. Large
 // ones are mapped wherever the kernel likes: also in the slot that a region starts in.
 Test(gate, foreign_blocks) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     cr_skip_test("the C library's heap is not this process's");
 #else
     bool same_slot = false;

@@ -168,20 +168,20 @@ static void run_random(int steps, bool with_failures) {
 Test(pieces, random_in_foreign_memory) {
     open_scope();
     map_foreign();
-    run_random(15000, false);
+    run_random(UNIT_STEPS(15000), false);
 }
 
 Test(pieces, random_across_a_region_s_border) {
     open_scope();
     if (!map_across())
         cr_skip_test("the place below the region is taken");
-    run_random(15000, false);
+    run_random(UNIT_STEPS(15000), false);
 }
 
 Test(pieces, random_with_refusals) {
     open_scope();
     map_foreign();
-    run_random(15000, true);
+    run_random(UNIT_STEPS(15000), true);
 }
 
 static bool unwrap(uintptr_t start) {

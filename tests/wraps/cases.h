@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// The cases of wraps_cases: each is a function, run in a process of its own, that ends the process
+// with a line when something is not as it must be. cases.c is the list and the helpers.
+#ifndef GPUHOST_TESTS_WRAPS_CASES_H
+#define GPUHOST_TESTS_WRAPS_CASES_H
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "gpuhost.h"
+#include "wt_gpu.h"
+
+#define CHECK(condition, ...)                                                                                          \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            wt_fail("%s:%d: " #condition ": " __VA_ARGS__, __FILE__, __LINE__);                                         \
+    } while (0)
+
+#define KEEP ZE_MEMORY_TYPE_HOST
+#define GONE ZE_MEMORY_TYPE_UNKNOWN
+
+extern struct wt_queue case_queue; // of the first unit
+extern const struct wt_unit *case_unit;
+
+unsigned char *case_pages(size_t pages); // anonymous, private, filled with page number + 1
+uint64_t case_imports(void);             // live in all simulated drivers, without those of regions
+void case_must_add1(unsigned char *start, size_t size); // a kernel adds 1; every byte is looked at
+void case_wrap(void *pointer, size_t size);
+void case_unwrap(void *pointer);
+
+void case_three_pieces(void);
+void case_pattern_phase(void);
+void case_events(void);
+void case_around_region(void);
+void case_rest_of_piece(void);
+void case_evict(void);
+void case_statistics(void);
+
+void case_stale(void);
+void case_stale_and_new(void);
+void case_failed_calls(void);
+void case_grows_in_place(void);
+void case_advice(void);
+void case_advice_file(void);
+void case_break(void);
+void case_stack(void);
+void case_unseen(void);
+void case_segment(void);
+
+void case_two_contexts(void);
+void case_two_drivers(void);
+void case_context_scope(void);
+void case_read_only(void);
+void case_read_only_file(void);
+void case_older(void);
+void case_older_overlaps(void);
+
+void case_pool(void);
+void case_pool_borders(void);
+void case_reserve(void);
+
+#endif
