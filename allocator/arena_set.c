@@ -166,15 +166,14 @@ bool gh_arena_set_purge(void) {
     return swept || after.mapped_bytes - after.free_bytes < before.mapped_bytes - before.free_bytes;
 }
 
-void gh_arena_set_usage(size_t *allocated_bytes_out, size_t *active_bytes_out) {
-    uint64_t epoch = 1;
-    size_t length = sizeof(size_t);
+void gh_arena_set_get_totals(struct gh_arena_totals *out) {
+    uint64_t epoch = 1; // writing it makes jemalloc add its counters up
+    size_t length = sizeof(out->allocated_bytes);
+    gh_region_pool_get_stats(&heap_pool, &out->heap);
+    gh_region_pool_get_stats(&plain_pool, &out->plain);
     gh_je_mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
-    if (gh_je_mallctl("stats.allocated", allocated_bytes_out, &length, NULL, 0) != 0)
-        *allocated_bytes_out = 0;
-    length = sizeof(size_t);
-    if (gh_je_mallctl("stats.active", active_bytes_out, &length, NULL, 0) != 0)
-        *active_bytes_out = 0;
+    if (gh_je_mallctl("stats.allocated", &out->allocated_bytes, &length, NULL, 0) != 0)
+        out->allocated_bytes = 0;
 }
 
 struct gh_region_pool *gh_arena_set_heap(void) {

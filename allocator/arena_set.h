@@ -42,8 +42,13 @@ GH_HIDDEN void gh_arena_set_decay(void);
 // something came back to the pool.
 GH_HIDDEN bool gh_arena_set_purge(void);
 
-// Bytes in blocks that are in use, and the same with what surrounds them in pages.
-GH_HIDDEN void gh_arena_set_usage(size_t *allocated_bytes_out, size_t *active_bytes_out);
+struct gh_arena_totals {
+    struct gh_region_pool_stats heap;
+    struct gh_region_pool_stats plain;
+    size_t allocated_bytes; // in blocks that are in use
+};
+
+GH_HIDDEN void gh_arena_set_get_totals(struct gh_arena_totals *out);
 
 GH_HIDDEN struct gh_region_pool *gh_arena_set_heap(void);
 GH_HIDDEN struct gh_region_pool *gh_arena_set_plain(void);

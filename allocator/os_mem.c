@@ -121,7 +121,7 @@ void *gh_os_map_table(size_t size_bytes) {
 
 void gh_os_unmap(void *address, size_t size_bytes) {
     int saved_errno = errno;
-    if (release.munmap(address, size_bytes) != 0) {
+    if (release.unmap(address, size_bytes) != 0) {
         // Splitting a mapping can exceed max_map_count; giving back the pages always works.
         gh_os_purge(address, size_bytes);
     }
@@ -137,7 +137,7 @@ void gh_os_cut(void *address, size_t size_bytes, size_t guard_bytes) {
 
 bool gh_os_purge(void *address, size_t size_bytes) {
     int saved_errno = errno;
-    bool done = release.madvise(address, size_bytes, MADV_DONTNEED) == 0;
+    bool done = release.advise(address, size_bytes, MADV_DONTNEED) == 0;
     errno = saved_errno;
     return done;
 }

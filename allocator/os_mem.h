@@ -27,8 +27,8 @@ GH_HIDDEN bool gh_os_purge(void *address, size_t size_bytes);
 // Who gives memory back. The kernel's calls until the glue names libc's functions, which those
 // who watch for memory that goes away (caches of registered memory) may have patched.
 struct gh_os_release_ops {
-    int (*munmap)(void *address, size_t size_bytes);
-    int (*madvise)(void *address, size_t size_bytes, int advice);
+    int (*unmap)(void *address, size_t size_bytes);
+    int (*advise)(void *address, size_t size_bytes, int advice);
 };
 GH_HIDDEN void gh_os_set_release_ops(const struct gh_os_release_ops *ops); // before threads exist
 

@@ -177,11 +177,16 @@ static void region_detach(struct gh_region_pool *pool, struct gh_region *region)
     pool->regions_returned++;
 }
 
-// Outside the lock: unmapping a big region takes long. The map entries go first, under the lock,
+// With the lock, which it releases: unmapping a big region takes long. The map entries go first,
 // because the addresses may be somebody else's the moment they are unmapped.
-static void region_unmap(uintptr_t base, size_t size_bytes, struct gh_page_runs *runs) {
-    gh_page_runs_destroy(runs);
-    gh_os_unmap((void *)base, size_bytes + GUARD_BYTES);
+static void region_unmap(struct gh_region *region) {
+    void *base = (void *)region->base;
+    size_t size_bytes = region->size_bytes;
+    struct gh_page_runs runs = region->runs;
+    gh_region_withdraw(region);
+    gh_lock_release(&pool_lock);
+    gh_page_runs_destroy(&runs);
+    gh_os_unmap(base, size_bytes + GUARD_BYTES);
 }
 
 // Coarse on purpose: read for every large free.
@@ -203,12 +208,7 @@ static void region_let_go(struct gh_region_pool *pool, struct gh_region *region)
         gh_lock_release(&pool_lock);
         return;
     }
-    uintptr_t base = region->base;
-    size_t region_bytes = region->size_bytes;
-    struct gh_page_runs runs = region->runs;
-    gh_region_withdraw(region);
-    gh_lock_release(&pool_lock);
-    region_unmap(base, region_bytes, &runs);
+    region_unmap(region);
 }
 
 static struct gh_region *region_of_extent(const void *address, size_t size_bytes) {
@@ -364,12 +364,7 @@ struct gh_region *gh_region_pool_pop_retired(struct gh_region_pool *pool) {
 
 void gh_region_pool_discard(struct gh_region *region) {
     gh_lock_acquire(&pool_lock);
-    uintptr_t base = region->base;
-    size_t region_bytes = region->size_bytes;
-    struct gh_page_runs runs = region->runs;
-    gh_region_withdraw(region);
-    gh_lock_release(&pool_lock);
-    region_unmap(base, region_bytes, &runs);
+    region_unmap(region);
 }
 
 void gh_region_pool_get_stats(struct gh_region_pool *pool, struct gh_region_pool_stats *out) {

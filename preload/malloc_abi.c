@@ -23,8 +23,7 @@ GH_EXPORT void *malloc(size_t size) {
 }
 
 GH_EXPORT void free(void *pointer) {
-    // Positive: a region of the heap. 0: no region. Negative: plain memory.
-    if (gh_likely((int16_t)gh_region_entry(pointer) > 0)) {
+    if (gh_likely(gh_is_heap_block(pointer))) {
         gh_je_free(pointer);
         return;
     }
@@ -43,7 +42,7 @@ GH_EXPORT void *calloc(size_t count, size_t size) {
 }
 
 GH_EXPORT void *realloc(void *pointer, size_t size) {
-    if (gh_likely(gh_gate_passes(size) && size != 0 && (int16_t)gh_region_entry(pointer) > 0)) {
+    if (gh_likely(gh_gate_passes(size) && size != 0 && gh_is_heap_block(pointer))) {
         void *block = gh_je_realloc(pointer, size);
         if (gh_unlikely(block == NULL))
             errno = ENOMEM; // jemalloc's realloc leaves it

@@ -76,7 +76,9 @@ static bool is_plausible(const void *address, size_t size) {
 
 // Is anything to be done before memory goes? A driver's own memory is no piece, and another thread
 // may hold the import lock and wait for this one.
-#define IS_WATCHED()                                                                                                       (gh_unlikely(atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0) &&                                      !gh_driver_text_has(__builtin_return_address(0)))
+#define IS_WATCHED()                                                                                                   \
+    (gh_unlikely(atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) != 0) &&                                 \
+     !gh_driver_text_has(__builtin_return_address(0)))
 
 // True when part of the range is heap that a GPU sees. The caller then must not move its pages.
 static bool hits_imported_heap(const void *address, size_t size) {

@@ -57,7 +57,7 @@ static inline void *allocate(size_t size, const void *caller) {
 
 // Sized forms ignore the size: programs get it wrong, and glibc's free never looked at it.
 static inline void deallocate(void *pointer) {
-    if (gh_likely((int16_t)gh_region_entry(pointer) > 0))
+    if (gh_likely(gh_is_heap_block(pointer)))
         gh_je_free(pointer);
     else
         gh_deallocate(pointer);

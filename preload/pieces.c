@@ -196,10 +196,10 @@ static int cover_next(struct gh_wrap *wrap, uintptr_t at, bool read_only, bool *
     wrap->has_pieces = true;
     struct gh_piece *piece = gh_piece_first_above(scope, at);
     if (piece != NULL && piece->start <= at) {
-        *end_out = piece->end;
         int error = piece->read_only && !read_only ? piece_make_writable(scope, piece, why_out) : 0;
         if (error != 0)
-            return error;
+            return error; // no reference was taken, so the end stays before it
+        *end_out = piece->end;
         *writable_out = *writable_out || !piece->read_only;
         piece->refs++;
         return 0;

@@ -22,21 +22,16 @@ void gh_stats_collect(struct gpuhost_stats *out) {
     memset(out, 0, sizeof(*out));
     if (!gh_is_serving())
         return;
-    struct gh_region_pool_stats heap;
-    struct gh_region_pool_stats plain;
-    size_t allocated = 0;
-    size_t active = 0;
-    gh_region_pool_get_stats(gh_arena_set_heap(), &heap);
-    gh_region_pool_get_stats(gh_arena_set_plain(), &plain);
-    gh_arena_set_usage(&allocated, &active);
-    out->regions = heap.region_count;
-    out->bytes_mapped = heap.mapped_bytes;
+    struct gh_arena_totals totals;
+    gh_arena_set_get_totals(&totals);
+    uint64_t mapped = totals.heap.mapped_bytes;
+    out->regions = totals.heap.region_count;
+    out->bytes_mapped = mapped;
     out->bytes_imported = atomic_load_explicit(&gh_stats.bytes_imported, memory_order_relaxed);
-    out->bytes_refused = gh_gpu_open_scopes() == 0 ? 0
-                         : heap.mapped_bytes > out->bytes_imported ? heap.mapped_bytes - out->bytes_imported
-                                                                   : 0;
-    out->bytes_live = allocated;
-    out->bytes_plain = plain.mapped_bytes;
+    if (gh_gpu_open_scopes() != 0 && mapped > out->bytes_imported)
+        out->bytes_refused = mapped - out->bytes_imported;
+    out->bytes_live = totals.allocated_bytes;
+    out->bytes_plain = totals.plain.mapped_bytes;
     out->scopes = (uint64_t)__builtin_popcountll(gh_gpu_open_scopes());
     gh_wraps_count(&out->wraps_live, &out->wraps_covered);
     out->wraps_passed_on = atomic_load_explicit(&gh_stats.wraps_passed_on, memory_order_relaxed);
@@ -45,7 +40,7 @@ void gh_stats_collect(struct gpuhost_stats *out) {
     out->imports = atomic_load_explicit(&gh_stats.imports, memory_order_relaxed);
     out->import_nanoseconds = atomic_load_explicit(&gh_stats.import_nanoseconds, memory_order_relaxed);
     out->releases = atomic_load_explicit(&gh_stats.releases, memory_order_relaxed);
-    out->regions_returned = heap.regions_returned;
+    out->regions_returned = totals.heap.regions_returned;
 }
 
 static void add_line(struct gh_text *block, const char *name, uint64_t value, const char *unit) {

@@ -101,26 +101,30 @@ def imports(options):
 
 
 def cgroup_of_1gib():
-    """A command that runs the rest in a cgroup of 1 GiB, or None with the reason."""
-    for folder, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
-        group = os.path.join(folder, f"gpuhost-bench-{os.getpid()}")
-        try:
-            os.mkdir(group)
-        except OSError:
-            continue
-        try:
+    """A command that runs the rest in a cgroup of 1 GiB, and the cgroup; or None with the reason. Only
+    below a folder that the user names: whose cgroups the others are cannot be known here."""
+    folder = os.environ.get("GPUHOST_BENCH_CGROUP")
+    if not folder:
+        return None, "GPUHOST_BENCH_CGROUP names no folder in which memory cgroups may be made"
+    group = os.path.join(folder, f"gpuhost-bench-{os.getpid()}")
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        return None, f"{group}: {error.strerror}"
+    for limit in ("memory.max", "memory.limit_in_bytes"):
+        if os.path.exists(os.path.join(group, limit)):
             with open(os.path.join(group, limit), "w", encoding="ascii") as out:
                 out.write(str(1 << 30))
             return ["sh", "-c", f"echo $$ > {group}/cgroup.procs && exec \"$@\"", "sh"], group
-        except OSError:
-            os.rmdir(group)
-    return None, "no writable memory cgroup"
+    os.rmdir(group)
+    return None, f"{folder} has no memory controller"
 
 
 def memory(options):
     """Resident memory over a long churn and after everything is freed."""
     seconds = 4 if options.quick else 16
-    plan = [("jemalloc", options.peers["jemalloc"], 0, {}, None), ("before attach", options.library, 0, {}, None),
+    plan = [("jemalloc", options.peers["jemalloc"], 0, {}, None),
+            ("jemalloc, driver loaded", options.peers["jemalloc"], 1, {}, None), ("before attach", options.library, 0, {}, None),
             ("attached", options.library, 1, {}, None),
             ("attached, LIMIT=64M", options.library, 1, {"GPUHOST_LIMIT": "64M"}, None),
             ("attached, huge pages", options.library, 1, {"GPUHOST_HUGEPAGES": "1"}, None)]
@@ -147,26 +151,35 @@ def memory(options):
     figure("rss_after_free_unattached_mib", values["before attach"]["above_start_mib"], "MiB")
     figure("rss_after_free_limited_mib", values["attached, LIMIT=64M"]["above_start_mib"], "MiB")
     figure("churn_peak_rss_vs_jemalloc", values["before attach"]["peak_mib"] / values["jemalloc"]["peak_mib"], "ratio")
-    figure("churn_peak_rss_attached_vs_jemalloc", values["attached"]["peak_mib"] / values["jemalloc"]["peak_mib"],
-           "ratio")
+    figure("churn_peak_rss_attached_vs_jemalloc",
+           values["attached"]["peak_mib"] / values["jemalloc, driver loaded"]["peak_mib"], "ratio")
     figure("churn_speed_attached_vs_before", values["attached"]["rounds"] / values["before attach"]["rounds"], "ratio")
     return raw
 
 
 def attached(options, rows):
-    """The same programs with a context and a knock at the door every 10 ms, and without."""
+    """The same programs with a context and a knock at the door every 10 ms, and without. jemalloc has
+    the context and the knocks too: a loaded driver takes memory itself, under any malloc."""
     both = f"{options.library}:{options.programs}/gh_bench_attach.so"
+    peer = f"{options.peers['jemalloc']}:{options.programs}/gh_bench_attach.so"
     variants = [run.Variant("unattached", both, {"BENCH_ATTACH": "0"}),
                 run.Variant("attached", both, {"BENCH_ATTACH": "1", **options.attach_env}),
-                run.Variant("jemalloc", options.peers["jemalloc"])]
+                run.Variant("jemalloc", peer, {"BENCH_ATTACH": "1", **options.attach_env}),
+                run.Variant("jemalloc alone", peer, {"BENCH_ATTACH": "0"})]
     raw = run.interleave(options.programs, rows, variants, options.rounds, options.percent)
     values = run.medians(raw)
     tables = {key: run.ratios(values, key, "unattached") for key in run.MEASURES}
-    report.table("attached, ratio to unattached", ["time", "CPU", "RSS", "RSS/jem."],
+    report.table("attached, ratio to unattached; peak RSS in MiB and as ratio to jemalloc's, with the driver too",
+                 ["time", "CPU", "before", "attached", "jemalloc", "ratio"],
                  [(name, [tables["wall"][name]["attached"], tables["cpu"][name]["attached"],
-                          tables["rss"][name]["attached"],
+                          values[name]["unattached"]["rss"] / 1024, values[name]["attached"]["rss"] / 1024,
+                          values[name]["jemalloc"]["rss"] / 1024,
                           tables["rss"][name]["attached"] / tables["rss"][name]["jemalloc"]]) for name in values])
     print()
+    own = statistics.median(one["jemalloc"]["rss"] - one["jemalloc alone"]["rss"] for one in values.values())
+    figure("driver_own_rss", own / 1024, "MiB")
+    figure("rss_attach_added", statistics.median(one["attached"]["rss"] - one["unattached"]["rss"]
+                                                 for one in values.values()) / 1024 - own / 1024, "MiB (median)")
     figure("malloc_time_attached_vs_unattached", run.geometric_means(tables["wall"])["attached"], "ratio")
     figure("malloc_cpu_attached_vs_unattached", run.geometric_means(tables["cpu"])["attached"], "ratio")
     figure("rss_attached_vs_unattached", run.geometric_means(tables["rss"])["attached"], "ratio")

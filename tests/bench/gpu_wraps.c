@@ -60,6 +60,10 @@ static char *page_of(char *block, uint32_t i) {
     return block + (size_t)(i * 668265261u % BLOCK_PAGES) * PAGE;
 }
 
+static char *next_page(char *block, uint32_t i) {
+    return block + (size_t)(i % BLOCK_PAGES) * PAGE;
+}
+
 static char *foreign_page(char *mapping, uint32_t i) {
     return mapping + (size_t)(i * 2654435761u % FOREIGN_PAGES) * PAGE;
 }
@@ -167,6 +171,7 @@ void gpu_bench_wraps(void) {
             gpu_must(gpu_wrap(&gpu, page_of(block, (SAMPLES + live) % BLOCK_PAGES), PAGE), "wrap");
         time_wraps(page_of, block, SAMPLES, wanted == 100000 ? "wrap_covered_100k" : "wrap_covered_1m",
                    wanted == 100000 ? "unwrap_covered_100k" : "unwrap_covered_1m");
+        time_wraps(next_page, block, SAMPLES, wanted == 100000 ? "wrap_in_order_100k" : "wrap_in_order_1m", NULL);
     }
 }
 

@@ -127,7 +127,7 @@ bool fake_covers(unsigned scope, uintptr_t page, bool *writable_out) {
         return true;
     for (unsigned i = 0; i < fake_import_end[scope]; i++) {
         const struct fake_import *import = &fake_imports[scope][i];
-        if (import->start <= page && page < import->end) {
+        if (import->start != 0 && import->start <= page && page < import->end) {
             *writable_out = !import->read_only;
             return true;
         }

@@ -235,7 +235,7 @@ Test(pieces, every_import_fails_once) {
         int error = wrap_range(start, 48 * PAGE, contexts);
         cr_assert_eq(error != 0, n <= 6, "n = %u", n);
         if (error != 0)
-            cr_assert_eq(gpu.count, count);
+            cr_assert_eq(gpu.count, count, "n %u: %u != %u", n, gpu.count, count);
         check();
     }
 }

@@ -7,6 +7,7 @@
 // drivers.
 #include "cases.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,6 +46,15 @@ static const struct {
     { "pool_borders", case_pool_borders },
     { "reserve", case_reserve },
 };
+
+_Noreturn void case_failed(const char *file, int line, const char *condition, const char *format, ...) {
+    char more[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(more, sizeof more, format, arguments);
+    va_end(arguments);
+    wt_fail("%s:%d: %s: %s", file, line, condition, more);
+}
 
 unsigned char *case_pages(size_t pages) {
     unsigned char *start = mmap(NULL, pages * WT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -11,11 +11,15 @@
 #include "gpuhost.h"
 #include "wt_gpu.h"
 
+// The condition, then a printf format and its arguments that say more.
 #define CHECK(condition, ...)                                                                                          \
     do {                                                                                                               \
         if (!(condition))                                                                                              \
-            wt_fail("%s:%d: " #condition ": " __VA_ARGS__, __FILE__, __LINE__);                                         \
+            case_failed(__FILE__, __LINE__, #condition, __VA_ARGS__);                                                  \
     } while (0)
+
+_Noreturn void case_failed(const char *file, int line, const char *condition, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #define KEEP ZE_MEMORY_TYPE_HOST
 #define GONE ZE_MEMORY_TYPE_UNKNOWN

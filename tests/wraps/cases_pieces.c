@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Wraps that lie on several imports: each other's, a region's, or several of one wrap.
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cases.h"
 
@@ -65,6 +67,22 @@ void case_pattern_phase(void) {
     munmap(m, P(6));
 }
 
+struct signaller {
+    ze_event_handle_t first;
+    ze_event_handle_t then;
+    const unsigned char *bytes;
+};
+
+// While the queue waits for the first event, nothing has happened yet.
+static void *signal_later(void *argument) {
+    const struct signaller *signaller = argument;
+    usleep(100000);
+    CHECK(signaller->bytes[2] == 1 && signaller->bytes[P(1)] == 2, "it waits");
+    CHECK(zeEventQueryStatus(signaller->then) == ZE_RESULT_NOT_READY, "it waits");
+    CHECK(zeEventHostSignal(signaller->first) == ZE_RESULT_SUCCESS, "signal");
+    return NULL;
+}
+
 // All parts wait for what the call waits for, and its event comes after all of them.
 void case_events(void) {
     ze_event_pool_desc_t pool_desc = { .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, .count = 3,
@@ -87,17 +105,19 @@ void case_events(void) {
     unsigned char *m = case_pages(8);
     case_wrap(m + P(1), P(1));
     case_wrap(m, P(8));
-    const uint32_t pattern = 0x04030201;
+    const uint32_t pattern = 0x14131211;
     CHECK(zeCommandListAppendMemoryFill(list, m + 2, &pattern, 4, P(3), events[1], 1, &events[0]) == ZE_RESULT_SUCCESS &&
               zeCommandListAppendMemoryCopy(list, m + P(4), m + 2, P(3), events[2], 1, &events[1]) ==
                   ZE_RESULT_SUCCESS && zeCommandListClose(list) == ZE_RESULT_SUCCESS, "appended");
+    struct signaller signaller = { events[0], events[1], m };
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, signal_later, &signaller) == 0, "thread");
     CHECK(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL) == ZE_RESULT_SUCCESS, "executed");
-    CHECK(m[2] == 1 && m[P(1)] == 2 && zeEventQueryStatus(events[1]) == ZE_RESULT_NOT_READY, "it waits");
-    CHECK(zeEventHostSignal(events[0]) == ZE_RESULT_SUCCESS, "signal");
+    pthread_join(thread, NULL);
     CHECK(zeEventHostSynchronize(events[2], UINT64_C(5000000000)) == ZE_RESULT_SUCCESS, "the last event comes");
     CHECK(zeEventQueryStatus(events[1]) == ZE_RESULT_SUCCESS, "so did the first");
     for (size_t i = 0; i < P(3); i++)
-        CHECK(m[2 + i] == i % 4 + 1 && m[P(4) + i] == m[2 + i], "byte %zu", i);
+        CHECK(m[2 + i] == i % 4 + 0x11 && m[P(4) + i] == m[2 + i], "byte %zu", i);
     CHECK(zeCommandQueueSynchronize(queue, UINT64_MAX) == ZE_RESULT_SUCCESS, "queue");
     zeCommandListDestroy(list);
     zeCommandQueueDestroy(queue);
