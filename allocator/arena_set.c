@@ -65,6 +65,8 @@ static void configure(const struct gh_arena_options *options) {
     heap_pool.region_max_bytes = options->region_max_bytes;
     heap_pool.decay_ms = (uint32_t)options->decay_ms;
     plain_pool.decay_ms = (uint32_t)options->decay_ms;
+    heap_pool.whole_slots = options->whole_slots;
+    plain_pool.whole_slots = options->whole_slots;
     heap_pool.hugepages = options->hugepages;
     heap_pool.ops = options->ops;
     plain_pool.region_min_bytes = options->region_min_bytes;

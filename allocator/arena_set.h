@@ -14,6 +14,7 @@ struct gh_arena_options {
     size_t region_min_bytes;
     size_t region_max_bytes;
     bool hugepages;
+    bool whole_slots; // address space is no scarce thing here
     const struct gh_region_ops *ops;
 };
 

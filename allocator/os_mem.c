@@ -131,7 +131,8 @@ void gh_os_unmap(void *address, size_t size_bytes) {
 void gh_os_cut(void *address, size_t size_bytes, size_t guard_bytes) {
     int saved_errno = errno;
     map_raw(address, guard_bytes, PROT_NONE, MAP_NORESERVE | MAP_FIXED);
-    gh_os_unmap((char *)address + guard_bytes, size_bytes - guard_bytes);
+    if (size_bytes > guard_bytes)
+        gh_os_unmap((char *)address + guard_bytes, size_bytes - guard_bytes);
     errno = saved_errno;
 }
 

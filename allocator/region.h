@@ -3,7 +3,8 @@
 // What a region is, and the constant-time way from any address to its region.
 //
 // The map is one flat table of 16-bit ids, an entry for each 64 MiB slot of the address space.
-// A slot belongs to one region at most (regions start on slot borders, a big one covers many
+// A slot belongs to one region at most, and unless the process may not use much address space,
+// nothing else is in it (regions start on slot borders, a big one covers many
 // slots), so one load answers "is this address ours, and whose". The table is zero pages of the
 // library's own data until a slot is used: 4 MiB of address space, a few pages of memory.
 //
@@ -45,6 +46,7 @@ struct gh_region {
     uint16_t id;        // of this descriptor; constant once it was used
 
     // Under the pool lock.
+    size_t guard_bytes;  // behind the region
     bool for_large;      // serves large requests, or else small ones
     uint32_t generation; // tells this region from an earlier one with the same id
     uint8_t state;            // enum gh_region_state

@@ -23,8 +23,8 @@
 
 #define REGION_COUNT_FINE (GH_REGION_MAX / 4)
 
-// One page that nobody can touch after each region: neighbours never touch, and a client that
-// looks one past the end meets nothing.
+// A page at least that nobody can touch after each region: neighbours never touch, and a client
+// that looks one past the end meets nothing.
 #define GUARD_BYTES GH_PAGE_SIZE
 
 _Static_assert(GH_SLOT_SIZE % GH_PAGE_SIZE == 0, "slots are whole pages");
@@ -78,9 +78,12 @@ static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size
     struct gh_region *region = gh_region_reserve();
     if (region == NULL)
         return NULL;
-    void *base = gh_os_map(size_bytes, gh_max(alignment, GH_SLOT_SIZE), GUARD_BYTES);
+    size_t guard = GUARD_BYTES;
+    if (pool->whole_slots)
+        guard = gh_align_up(size_bytes + GUARD_BYTES, GH_SLOT_SIZE) - size_bytes;
+    void *base = gh_os_map(size_bytes, gh_max(alignment, GH_SLOT_SIZE), guard);
     if (base != NULL && gh_page_runs_init(&region->runs, (uint32_t)(size_bytes / GH_PAGE_SIZE)) != 0) {
-        gh_os_unmap(base, size_bytes + GUARD_BYTES);
+        gh_os_unmap(base, size_bytes + guard);
         base = NULL;
     }
     if (base == NULL) {
@@ -91,6 +94,7 @@ static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size
         gh_os_advise_hugepage(base, size_bytes);
     region->base = (uintptr_t)base;
     region->size_bytes = size_bytes;
+    region->guard_bytes = guard;
     region->plain = pool->plain;
     region->for_large = large;
     region->state = GH_REGION_ACTIVE;
@@ -181,12 +185,12 @@ static void region_detach(struct gh_region_pool *pool, struct gh_region *region)
 // because the addresses may be somebody else's the moment they are unmapped.
 static void region_unmap(struct gh_region *region) {
     void *base = (void *)region->base;
-    size_t size_bytes = region->size_bytes;
+    size_t size_bytes = region->size_bytes + region->guard_bytes;
     struct gh_page_runs runs = region->runs;
     gh_region_withdraw(region);
     gh_lock_release(&pool_lock);
     gh_page_runs_destroy(&runs);
-    gh_os_unmap(base, size_bytes + GUARD_BYTES);
+    gh_os_unmap(base, size_bytes);
 }
 
 // Coarse on purpose: read for every large free.
@@ -309,7 +313,12 @@ void gh_region_pool_trim(struct gh_region_pool *pool) {
         pool->large_mapped_bytes -= region->for_large ? old_bytes - new_bytes : 0;
         pool->free_bytes -= old_bytes - new_bytes;
         // Under the lock: the addresses must not become another region's before they are unmapped.
-        gh_os_cut((void *)(region->base + new_bytes), old_bytes - new_bytes + GUARD_BYTES, GUARD_BYTES);
+        size_t gone = old_bytes - new_bytes + region->guard_bytes;
+        size_t guard = GUARD_BYTES;
+        if (pool->whole_slots)
+            guard = gh_align_up(new_bytes + GUARD_BYTES, GH_SLOT_SIZE) - new_bytes;
+        region->guard_bytes = gh_min(guard, gone);
+        gh_os_cut((void *)(region->base + new_bytes), gone, region->guard_bytes);
     }
     gh_lock_release(&pool_lock);
 }

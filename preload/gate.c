@@ -64,6 +64,22 @@ static int flags_for(size_t *size, size_t alignment, bool zero, bool plain) {
     return flags;
 }
 
+// jemalloc's plain functions are shorter than mallocx.
+static void *take(size_t size, int flags) {
+    if (flags == 0)
+        return gh_je_malloc(size);
+    return flags == MALLOCX_ZERO ? gh_je_calloc(1, size) : gh_je_mallocx(size, flags);
+}
+
+// No address space is left: what is free but kept for reuse goes back, so that a second try may
+// succeed, as it would with glibc. Not for a block larger than all that is mapped, which could
+// hardly fit: a program that asks for the impossible again and again shall not pay for it.
+static bool make_room(size_t size) {
+    struct gh_region_pool_stats heap;
+    gh_region_pool_get_stats(gh_arena_set_heap(), &heap);
+    return size <= heap.mapped_bytes && gh_arena_set_purge();
+}
+
 void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller) {
     int life = atomic_load_explicit(&gh_life, memory_order_acquire);
     if (gh_unlikely(life != GH_LIFE_SERVING)) {
@@ -80,10 +96,9 @@ void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller) 
         return out_of_memory();
     size = gh_max(size, SMALLEST);
     int flags = flags_for(&size, alignment, zero, wants_plain(size, caller));
-    // jemalloc's plain functions are shorter than mallocx.
-    void *block = flags == 0                ? gh_je_malloc(size)
-                  : flags == MALLOCX_ZERO ? gh_je_calloc(1, size)
-                                            : gh_je_mallocx(size, flags);
+    void *block = take(size, flags);
+    if (gh_unlikely(block == NULL) && make_room(size))
+        block = take(size, flags);
     return block != NULL ? block : out_of_memory();
 }
 
@@ -120,6 +135,8 @@ void *gh_reallocate(void *pointer, size_t size, const void *caller) {
         size_t wanted = gh_max(size, SMALLEST);
         int flags = flags_for(&wanted, 0, false, plain);
         void *block = flags == 0 ? gh_je_realloc(pointer, wanted) : gh_je_rallocx(pointer, wanted, flags);
+        if (gh_unlikely(block == NULL) && make_room(wanted))
+            block = gh_je_rallocx(pointer, wanted, flags);
         return block != NULL ? block : out_of_memory();
     }
     void *block = gh_allocate(size, 0, false, caller);

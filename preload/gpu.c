@@ -329,11 +329,11 @@ void gh_gpu_scope_close(unsigned scope, bool release) {
             continue;
         uintptr_t base = gh_regions[id].base;
         size_t size = gh_regions[id].size_bytes;
-        if (release && !gh_gpu_is_orphan())
-            (void)release_imports(id, base, size, bit);
+        // What a driver keeps stays pinned for good.
+        bool released = !release || gh_gpu_is_orphan() || release_imports(id, base, size, bit);
         bool had_pin = needs_pin(id);
         forget_imports(id, bit);
-        if (had_pin && !needs_pin(id))
+        if (released && had_pin && !needs_pin(id))
             gh_region_pool_unpin(id);
     }
     gh_pieces_drop_scope(scope, release && !gh_gpu_is_orphan());

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,6 +64,11 @@ static const char *environment_value(const char *name) {
     return NULL;
 }
 
+static bool address_space_is_limited(void) {
+    struct rlimit limit;
+    return syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 static int start_heap(void) {
     struct gh_arena_options options = {
         .arenas = gh_config.arenas != 0 ? (unsigned)gh_config.arenas : arenas_for(count_processors()),
@@ -70,6 +76,7 @@ static int start_heap(void) {
         .region_min_bytes = gh_align_up(gh_config.region_min, GH_PAGE_SIZE),
         .region_max_bytes = gh_align_up(gh_config.region_max, GH_PAGE_SIZE),
         .hugepages = gh_config.hugepages != 0,
+        .whole_slots = !address_space_is_limited(),
         .ops = &gh_gpu_region_ops,
     };
     // Before jemalloc registers its own: prepare handlers run last-registered-first, and the

@@ -36,17 +36,19 @@ GH_EXPORT void *calloc(size_t count, size_t size) {
         errno = ENOMEM;
         return NULL;
     }
-    if (gh_gate_passes(total))
-        return gh_je_calloc(1, total);
+    if (gh_gate_passes(total)) {
+        void *block = gh_je_calloc(1, total);
+        if (gh_likely(block != NULL))
+            return block;
+    }
     return gh_allocate(total, 0, true, CALLER);
 }
 
 GH_EXPORT void *realloc(void *pointer, size_t size) {
     if (gh_likely(gh_gate_passes(size) && size != 0 && gh_is_heap_block(pointer))) {
         void *block = gh_je_realloc(pointer, size);
-        if (gh_unlikely(block == NULL))
-            errno = ENOMEM; // jemalloc's realloc leaves it
-        return block;
+        if (gh_likely(block != NULL))
+            return block; // else once more, the slow way, which also sets errno: this one leaves it
     }
     return gh_reallocate(pointer, size, CALLER);
 }

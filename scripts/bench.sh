@@ -47,9 +47,10 @@ done
 scripts/install-packages demo
 if ((${#missing[@]} > 0)); then
 	printf 'installing %s\n' "${missing[*]}"
-	# redis-server must not be started as a service by its installation.
-	if ! DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -q -y --no-install-recommends \
-		-o DPkg::Lock::Timeout=300 install "${missing[@]}" >/dev/null 2>&1 </dev/null; then
+	export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 # redis-server's service is not to be started
+	apt-get -q -o DPkg::Lock::Timeout=300 update >/dev/null 2>&1 </dev/null || true
+	if ! apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 install "${missing[@]}" \
+		>/dev/null 2>&1 </dev/null; then
 		printf 'please install: %s\n' "${missing[*]}" >&2
 		exit 1
 	fi

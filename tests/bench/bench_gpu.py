@@ -124,7 +124,8 @@ def memory(options):
     """Resident memory over a long churn and after everything is freed."""
     seconds = 4 if options.quick else 16
     plan = [("jemalloc", options.peers["jemalloc"], 0, {}, None),
-            ("jemalloc, driver loaded", options.peers["jemalloc"], 1, {}, None), ("before attach", options.library, 0, {}, None),
+            ("jemalloc, driver loaded", options.peers["jemalloc"], 1, {}, None),
+            ("before attach", options.library, 0, {}, None),
             ("attached", options.library, 1, {}, None),
             ("attached, LIMIT=64M", options.library, 1, {"GPUHOST_LIMIT": "64M"}, None),
             ("attached, huge pages", options.library, 1, {"GPUHOST_HUGEPAGES": "1"}, None)]

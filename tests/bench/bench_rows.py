@@ -66,6 +66,7 @@ def real_rows(source, inputs):
         ("z3", Row("z3", ["z3", f"{inputs}/input.smt2"])),
         ("perl", Row("perl", ["perl", f"{real}/loop.pl", "{percent}"])),
     ]
+    # Julia's deep-bound libraries abort at exit under each of the peers, so it is no row here.
     there = []
     for program, row in rows:
         if shutil.which(program):

@@ -278,6 +278,28 @@ Test(gpu, nobody_passes_while_an_import_runs, .timeout = 60) {
     cr_assert_eq(atomic_load(&missed), 0, "%u blocks passed the door before their region", atomic_load(&missed));
 }
 
+static void *bring(void *unused) {
+    (void)unused;
+    gh_gpu_drain();
+    return NULL;
+}
+
+// The same, step by step: another thread is in the middle of importing this thread's region.
+Test(gpu, a_door_waits_for_the_import_that_another_thread_makes) {
+    unsigned scope = open_scope(&gpu);
+    gh_gpu_lock();
+    gpu.delay_ms = 200;
+    gh_gpu_unlock();
+    char *block = block_of(100 * GH_MIB);
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, bring, NULL), 0);
+    nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+    cr_assert_not(gh_gpu_covers(scope, block, 1), "the import was too fast for this test");
+    pass();
+    cr_assert(gh_gpu_covers(scope, block, 100 * GH_MIB));
+    pthread_join(thread, NULL);
+}
+
 // I9: in a fork child there are no imports, no driver is called, and the heap works.
 Test(gpu, a_fork_child_is_an_orphan) {
     unsigned scope = open_scope(&gpu);
