@@ -17,8 +17,11 @@
 #define SMALLEST 16u // of glibc's alignments
 
 GH_EXPORT void *malloc(size_t size) {
-    if (gh_gate_passes(size))
-        return gh_je_malloc(size);
+    if (gh_gate_passes(size)) {
+        void *block = gh_je_malloc(size);
+        if (gh_likely(block != NULL))
+            return block;
+    }
     return gh_allocate(size, 0, false, CALLER);
 }
 

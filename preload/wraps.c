@@ -26,9 +26,14 @@ struct shard {
 
 static struct shard shards[SHARDS] = { [0 ... SHARDS - 1] = { .lock = GH_LOCK_INIT(GH_RANK_WRAPS) } };
 
+// The top bits choose the shard, the low bits the place. Wraps of neighbouring pages, as arrays are
+// made, stand side by side: one cache line and one TLB entry serve several.
 static uint64_t hash_of(uintptr_t pointer, unsigned scope) {
-    uint64_t mixed = ((uint64_t)pointer ^ ((uint64_t)scope << 56)) * UINT64_C(0x9e3779b97f4a7c15);
-    return mixed ^ (mixed >> 29);
+    uint64_t within_page = pointer & GH_PAGE_MASK; // 0 for a client that rounds to pages
+    uint64_t mixed = (((uint64_t)pointer >> 15) ^ (within_page << 34) ^ ((uint64_t)scope << 48)) *
+                     UINT64_C(0x9e3779b97f4a7c15);
+    mixed ^= mixed >> 32;
+    return (mixed & ~UINT64_C(7)) | ((uint64_t)pointer >> GH_PAGE_SHIFT & 7);
 }
 
 static struct shard *shard_of(uint64_t hash) {
@@ -68,7 +73,7 @@ int gh_wraps_add(const struct gh_wrap *wrap) {
     struct shard *shard = shard_of(hash);
     int error = 0;
     gh_lock_acquire(&shard->lock);
-    if ((uint64_t)shard->used * 4 >= (uint64_t)shard->capacity * 3)
+    if ((uint64_t)shard->used * 2 >= shard->capacity)
         error = grow(shard);
     if (error != 0) {
         gh_lock_release(&shard->lock);
