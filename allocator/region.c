@@ -34,7 +34,7 @@ static void set_entries(uintptr_t start, uintptr_t end, uint16_t entry) {
 
 void gh_region_publish(struct gh_region *region) {
     set_entries(region->base, region->base + region->size_bytes,
-                region->plain ? region->id | GH_REGION_PLAIN_BIT : region->id);
+                region->plain || region->shares_slot ? region->id | GH_REGION_LOOK_BIT : region->id);
 }
 
 void gh_region_withdraw(struct gh_region *region) {

@@ -27,9 +27,10 @@
 #define GH_ADDRESS_BITS 47u
 #define GH_SLOT_COUNT ((size_t)1 << (GH_ADDRESS_BITS - GH_SLOT_SHIFT))
 
-// Ids 1 .. GH_REGION_MAX are regions; the top bit of a map entry marks plain memory.
+// Ids 1 .. GH_REGION_MAX are regions. The top bit of a map entry says: look closer; the region is
+// plain memory, or shares its last slot with mappings of others.
 #define GH_REGION_MAX 16383u
-#define GH_REGION_PLAIN_BIT 0x8000u
+#define GH_REGION_LOOK_BIT 0x8000u
 
 enum gh_region_state {
     GH_REGION_EMPTY = 0, // the slot in gh_regions is unused
@@ -43,6 +44,7 @@ struct gh_region {
     _Atomic uintptr_t base;
     _Atomic size_t size_bytes;
     _Atomic bool plain; // never to be made visible to a GPU
+    bool shares_slot;   // of the address map, as is `plain`, when it is published
     uint16_t id;        // of this descriptor; constant once it was used
 
     // Under the pool lock.
@@ -70,7 +72,7 @@ static inline uint16_t gh_region_entry(const void *address) {
 // The region that holds the address, or NULL. Lock-free; the answer stays true as long as the
 // caller knows of a block in the region.
 static inline struct gh_region *gh_region_find(const void *address) {
-    uint16_t id = gh_region_entry(address) & (uint16_t)~GH_REGION_PLAIN_BIT;
+    uint16_t id = gh_region_entry(address) & (uint16_t)~GH_REGION_LOOK_BIT;
     if (id == 0)
         return NULL;
     struct gh_region *region = &gh_regions[id];

@@ -95,6 +95,7 @@ static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size
     region->base = (uintptr_t)base;
     region->size_bytes = size_bytes;
     region->guard_bytes = guard;
+    region->shares_slot = !pool->whole_slots;
     region->plain = pool->plain;
     region->for_large = large;
     region->state = GH_REGION_ACTIVE;

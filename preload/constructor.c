@@ -18,8 +18,8 @@ __attribute__((constructor(101))) static void construct(void) {
         if (probe != NULL)
             fclose(probe);
         if (atomic_load_explicit(&gh_life, memory_order_acquire) == GH_LIFE_NEW)
-            gh_stay_aside("the process has another malloc (libgpuhost was loaded late, or after another allocator); "
-                          "not active (put it first in LD_PRELOAD)");
+            gh_stay_aside("the process has another malloc (its own, another preloaded one, or libgpuhost was loaded late); "
+                          "not active");
     }
     gh_start();
     gh_memory_events_start();

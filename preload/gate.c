@@ -102,27 +102,12 @@ void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller) 
     return block != NULL ? block : out_of_memory();
 }
 
-// The map entry of a pointer that may be anybody's: 0 unless it lies in a region. The kernel puts
-// other mappings into the rest of a slot that a small region starts in.
-static uint16_t entry_of(const void *pointer) {
-    return gh_region_find(pointer) == NULL ? 0 : gh_region_entry(pointer);
-}
-
-// Is this a block of the heap proper? Then jemalloc's ordinary functions are right for it.
-static bool is_heap(uint16_t entry) {
-    return entry != 0 && (entry & GH_REGION_PLAIN_BIT) == 0;
-}
-
-static bool is_plain(uint16_t entry) {
-    return (entry & GH_REGION_PLAIN_BIT) != 0;
-}
-
 void *gh_reallocate(void *pointer, size_t size, const void *caller) {
     if (pointer == NULL)
         return gh_allocate(size, 0, false, caller);
-    uint16_t entry = entry_of(pointer);
+    const struct gh_region *region = gh_region_find(pointer);
     bool early = gh_early_has(pointer);
-    if (entry == 0 && !early)
+    if (region == NULL && !early)
         return gh_aside.realloc(pointer, size); // see the head of this file
     if (size == 0) {
         gh_deallocate(pointer);
@@ -131,7 +116,7 @@ void *gh_reallocate(void *pointer, size_t size, const void *caller) {
     if (size > PTRDIFF_MAX)
         return out_of_memory();
     bool plain = !early && wants_plain(gh_max(size, SMALLEST), caller);
-    if (!early && is_plain(entry) == plain) {
+    if (!early && region->plain == plain) {
         size_t wanted = gh_max(size, SMALLEST);
         int flags = flags_for(&wanted, 0, false, plain);
         void *block = flags == 0 ? gh_je_realloc(pointer, wanted) : gh_je_rallocx(pointer, wanted, flags);
@@ -150,10 +135,10 @@ void *gh_reallocate(void *pointer, size_t size, const void *caller) {
 void gh_deallocate(void *pointer) {
     if (pointer == NULL)
         return;
-    uint16_t entry = entry_of(pointer);
-    if (is_heap(entry))
+    const struct gh_region *region = gh_region_find(pointer);
+    if (region != NULL && !region->plain)
         gh_je_free(pointer);
-    else if (is_plain(entry))
+    else if (region != NULL)
         gh_je_dallocx(pointer, GH_PLAIN_FREE_FLAGS);
     else if (!gh_early_has(pointer)) // early blocks are never reused
         gh_aside.free(pointer);
@@ -162,7 +147,7 @@ void gh_deallocate(void *pointer) {
 size_t gh_usable_size(void *pointer) {
     if (pointer == NULL)
         return 0;
-    if (entry_of(pointer) != 0)
+    if (gh_region_find(pointer) != NULL)
         return gh_je_malloc_usable_size(pointer);
     if (gh_early_has(pointer))
         return gh_early_size(pointer);

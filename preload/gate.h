@@ -18,13 +18,9 @@ static inline bool gh_gate_passes(size_t size) {
     return gh_likely(size < atomic_load_explicit(&gh_gate_size, memory_order_relaxed));
 }
 
-// A pointer that free may have to do with, from anywhere: is it a block of the heap proper, for
-// which jemalloc's ordinary functions are right? Exact, because the kernel puts other mappings into
-// the rest of a slot that a region starts in, and blocks of glibc's own may lie there.
+// Certainly a block of the heap: jemalloc's ordinary functions are right for it. False: look closer.
 static inline bool gh_is_heap_block(const void *pointer) {
-    uint16_t entry = gh_region_entry(pointer);
-    const struct gh_region *region = &gh_regions[entry & (uint16_t)~GH_REGION_PLAIN_BIT];
-    return (int16_t)entry > 0 && (uintptr_t)pointer - region->base < region->size_bytes;
+    return (int16_t)gh_region_entry(pointer) > 0;
 }
 
 GH_HIDDEN void gh_gate_open(void);          // start-up is done

@@ -87,13 +87,17 @@ int gh_gpu_import_piece(unsigned scope, void *base, size_t size_bytes, bool read
     return scopes[scope].ops->import(scopes[scope].data, base, size_bytes, read_only, why_out);
 }
 
-void gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes) {
-    if (scopes[scope].ops != NULL && scopes[scope].ops->release(scopes[scope].data, base, size_bytes) != 0)
-        gh_log(GH_LOG_ERROR, "a driver refused to release an import that a wrap made");
+int gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes) {
+    int error = 0;
+    if (scopes[scope].ops != NULL)
+        error = scopes[scope].ops->release(scopes[scope].data, base, size_bytes);
+    if (error != 0)
+        gh_log(GH_LOG_ERROR, "a driver refused to release an import that a wrap made; it is kept for later wraps");
     if (waits_for_pieces) {
         waits_for_pieces = false;
         raise_pending();
     }
+    return error;
 }
 
 uint64_t gh_gpu_open_scopes(void) {

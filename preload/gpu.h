@@ -59,7 +59,8 @@ GH_HIDDEN bool gh_gpu_try_enter(void);
 // Under the import lock: the scope's backend, for memory that is no region.
 GH_HIDDEN int gh_gpu_import_piece(unsigned scope, void *base, size_t size_bytes, bool read_only,
                                   const char **why_out);
-GH_HIDDEN void gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes);
+// Returns 0, or an errno: the driver keeps the import.
+GH_HIDDEN int gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes);
 
 // True in a fork child of a process that had scopes: its driver handles are its parent's, so no
 // import and no release is ever made here.

@@ -22,8 +22,9 @@ static _Atomic uint16_t *counts_of(const struct gh_region *region, bool create) 
     struct table *table = &tables[region->id];
     size_t pages = region->size_bytes >> GH_PAGE_SHIFT;
     _Atomic uint16_t *counts = atomic_load_explicit(&table->counts, memory_order_acquire);
-    if ((counts != NULL && table->pages >= pages) || !create)
-        return counts;
+    bool fits = counts != NULL && table->pages >= pages;
+    if (fits || !create)
+        return fits ? counts : NULL;
     gh_lock_acquire(&tables_lock);
     counts = atomic_load_explicit(&table->counts, memory_order_relaxed);
     if (counts == NULL || table->pages < pages) {

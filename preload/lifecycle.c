@@ -95,7 +95,7 @@ static int start_as_starter(void) {
     if (!gh_config.enable || gh_config_lists(gh_config.exclude, program_path())) {
         result = GH_LIFE_ASIDE;
     } else if (gh_aside_find_sanitizer()) {
-        gh_log(GH_LOG_WARNING, "this program is built with a sanitizer, whose malloc must stay its malloc; not active");
+        gh_log(GH_LOG_WARNING, "this program is built with a sanitizer, whose malloc must stay its malloc; not active (if the sanitizer reports false errors, put its runtime first in LD_PRELOAD)");
         result = GH_LIFE_ASIDE;
     } else if (start_heap() != 0) {
         gh_log(GH_LOG_ERROR, "the heap could not be started (too little address space?); malloc is glibc's");

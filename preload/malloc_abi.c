@@ -11,6 +11,7 @@
 #include "export.h"
 #include "gate.h"
 #include "malloc_abi.h"
+#include "thread_cache.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -28,6 +29,7 @@ GH_EXPORT void *malloc(size_t size) {
 GH_EXPORT void free(void *pointer) {
     if (gh_likely(gh_is_heap_block(pointer))) {
         gh_je_free(pointer);
+        gh_thread_cache_count_free();
         return;
     }
     gh_deallocate(pointer);

@@ -203,8 +203,23 @@ static int zero_heap(void *address, size_t size, int advice) {
         errno = EINVAL;
         return -1;
     }
-    if (advice == MADV_DONTNEED)
-        memset(address, 0, gh_align_up(size, GH_PAGE_SIZE));
+    const struct gh_region *region = gh_region_find(address);
+    uintptr_t end = gh_align_up((uintptr_t)address + size, GH_PAGE_SIZE);
+    struct gh_vma vma;
+    if (region == NULL || end > region->base + region->size_bytes) {
+        errno = ENOMEM; // not all of it is mapped
+        return -1;
+    }
+    // Pages that the program protected are not ours to write; the kernel drops them.
+    for (uintptr_t at = (uintptr_t)address; advice == MADV_DONTNEED && at < end; at = vma.end) {
+        if (!gh_vma_find(at, &vma))
+            return real_madvise()((void *)at, end - at, advice);
+        size_t part = gh_min(vma.end, end) - at;
+        if (vma.writable)
+            memset((void *)at, 0, part);
+        else if (real_madvise()((void *)at, part, advice) != 0)
+            return -1;
+    }
     return 0; // MADV_FREE allows the old contents
 }
 

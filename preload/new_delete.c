@@ -18,6 +18,7 @@
 #include "export.h"
 #include "gate.h"
 #include "real_symbols.h"
+#include "thread_cache.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -57,10 +58,12 @@ static inline void *allocate(size_t size, const void *caller) {
 
 // Sized forms ignore the size: programs get it wrong, and glibc's free never looked at it.
 static inline void deallocate(void *pointer) {
-    if (gh_likely(gh_is_heap_block(pointer)))
-        gh_je_free(pointer);
-    else
+    if (gh_unlikely(!gh_is_heap_block(pointer))) {
         gh_deallocate(pointer);
+        return;
+    }
+    gh_je_free(pointer);
+    gh_thread_cache_count_free();
 }
 
 // Our own address is taken from a hidden name: the exported one may mean somebody in front of us.

@@ -131,8 +131,12 @@ static void uncover(unsigned scope, uintptr_t start, uintptr_t end, uint64_t seq
     for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
         uintptr_t piece_end = piece->end;
         // One that is younger than the wrap took the place of memory that went away under it.
-        if (piece->sequence <= sequence && --piece->refs == 0)
-            piece_release(scope, piece, true);
+        if (piece->sequence <= sequence && piece->refs != 0)
+            piece->refs--;
+        // What the driver does not let go stays in the tree without references: its pages stay too,
+        // and later wraps use it.
+        if (piece->refs == 0 && gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start) == 0)
+            piece_release(scope, piece, false);
         piece = gh_piece_first_above(scope, piece_end);
     }
 }
@@ -349,7 +353,7 @@ bool gh_pieces_is_valid(void) {
     for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++) {
         uintptr_t last_end = 0;
         for (const struct gh_piece *piece = gh_piece_first_above(scope, 0); piece != NULL; piece = gh_piece_first_above(scope, last_end)) {
-            valid = valid && piece->start >= last_end && piece->start < piece->end && piece->refs != 0 &&
+            valid = valid && piece->start >= last_end && piece->start < piece->end &&
                     (piece->start | piece->end) % GH_PAGE_SIZE == 0;
             valid = valid && next_region(scope, piece->start - 1, piece->end) == piece->end;
             last_end = piece->end;

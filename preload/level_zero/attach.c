@@ -8,6 +8,7 @@
 // good for the whole driver; unknown, and each context is a scope of its own.
 #include "attach.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "../config.h"
@@ -86,24 +87,35 @@ static bool create_own_context(struct gh_ze_driver *driver) {
 }
 
 // Is what our own context imports known in the program's?
-static bool probe_driver_wide(struct gh_ze_driver *driver, ze_context_handle_t context) {
+static enum gh_ze_answer probe_driver_wide(struct gh_ze_driver *driver, ze_context_handle_t context) {
     struct gh_ze_scope scope = { driver, driver->own_context };
     const char *why = "";
     char *page = gh_os_map_table(GH_PAGE_SIZE);
-    bool wide = false;
+    enum gh_ze_answer wide = GH_ZE_FAILED;
     if (page == NULL)
-        return false;
+        return wide;
     page[0] = 1;
     gh_gpu_lock();
-    if (gh_ze_memmap_ops.import(&scope, page, GH_PAGE_SIZE, false, &why) == 0) {
+    int error = gh_ze_memmap_ops.import(&scope, page, GH_PAGE_SIZE, false, &why);
+    if (error == 0) {
         wide = gh_ze_is_known(driver, context, page);
         if (gh_ze_memmap_ops.release(&scope, page, GH_PAGE_SIZE) != 0)
             page = NULL; // still the driver's; one page is lost
+    } else if (error == ENOTSUP) {
+        wide = GH_ZE_YES; // it will refuse the heap too, and say why once
     }
     gh_gpu_unlock();
     if (page != NULL)
         gh_os_unmap(page, GH_PAGE_SIZE);
     return wide;
+}
+
+static void try_again_later(struct gh_ze_driver *driver, const char *what) {
+    if (driver->own_context != NULL)
+        gh_ze_real_context(driver).pfnDestroy(driver->own_context);
+    driver->own_context = NULL;
+    say(GH_LOG_WARNING, driver, what);
+    atomic_store_explicit(&driver->state, GH_ZE_NEW, memory_order_release);
 }
 
 static void choose_scope(struct gh_ze_driver *driver, ze_context_handle_t context, uint32_t device_count,
@@ -123,10 +135,16 @@ static void choose_scope(struct gh_ze_driver *driver, ze_context_handle_t contex
             return;
         }
         if (!create_own_context(driver)) {
-            say(GH_LOG_WARNING, driver, "gives us no context; its devices do not see the heap in place");
+            try_again_later(driver, "gives us no context; its devices do not see the heap in place for now");
             return;
         }
-        driver->per_context = context != NULL && !probe_driver_wide(driver, context);
+        enum gh_ze_answer wide = context == NULL ? GH_ZE_YES : probe_driver_wide(driver, context);
+        if (wide == GH_ZE_FAILED) {
+            try_again_later(driver, "does not answer what its imports are good for; its devices do not see the heap "
+                                    "in place for now");
+            return;
+        }
+        driver->per_context = wide == GH_ZE_NO;
     }
     if (!driver->per_context) {
         struct gh_ze_scope *data = gh_ze_scope_data(driver, driver->own_context);
@@ -147,8 +165,14 @@ static void register_context(struct gh_ze_driver *driver, ze_context_handle_t co
         if (atomic_load_explicit(&entry->handle, memory_order_relaxed) != NULL)
             continue;
         struct gh_ze_scope *data = gh_ze_scope_data(driver, context);
+        unsigned scope = data == NULL ? GH_NO_SCOPE : gh_gpu_scope_open(&gh_ze_memmap_ops, data);
+        if (scope == GH_NO_SCOPE) {
+            if (data != NULL)
+                gh_ze_scope_data_free(data);
+            return;
+        }
         entry->scope_data = data;
-        entry->scope = data == NULL ? GH_NO_SCOPE : gh_gpu_scope_open(&gh_ze_memmap_ops, data);
+        entry->scope = scope;
         atomic_store_explicit(&entry->handle, context, memory_order_release);
         return;
     }

@@ -28,11 +28,12 @@ void gh_ze_scope_data_free(struct gh_ze_scope *scope) {
     scope->driver = NULL;
 }
 
-bool gh_ze_is_known(struct gh_ze_driver *driver, ze_context_handle_t context, const void *pointer) {
+enum gh_ze_answer gh_ze_is_known(struct gh_ze_driver *driver, ze_context_handle_t context, const void *pointer) {
     ze_memory_allocation_properties_t properties = { .stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES };
     ze_device_handle_t device = NULL;
-    return gh_ze_real_mem(driver).pfnGetAllocProperties(context, pointer, &properties, &device) == ZE_RESULT_SUCCESS &&
-           properties.type != ZE_MEMORY_TYPE_UNKNOWN;
+    if (gh_ze_real_mem(driver).pfnGetAllocProperties(context, pointer, &properties, &device) != ZE_RESULT_SUCCESS)
+        return GH_ZE_FAILED;
+    return properties.type != ZE_MEMORY_TYPE_UNKNOWN ? GH_ZE_YES : GH_ZE_NO;
 }
 
 static const char *reason(ze_result_t result) {
@@ -124,8 +125,8 @@ static int memmap_release(void *scope_data, void *base, size_t size) {
     const struct gh_ze_scope *scope = scope_data;
     ze_result_t result = gh_ze_real_mem(scope->driver).pfnFree(scope->context, base);
     if (result != ZE_RESULT_SUCCESS)
-        return gh_ze_is_known(scope->driver, scope->context, base) ? EIO : 0;
-    if (!gh_ze_is_known(scope->driver, scope->context, base))
+        return gh_ze_is_known(scope->driver, scope->context, base) == GH_ZE_NO ? 0 : EIO;
+    if (gh_ze_is_known(scope->driver, scope->context, base) == GH_ZE_NO)
         return 0;
     ze_relaxed_allocation_limits_exp_desc_t relaxed = {
         .stype = ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
@@ -134,7 +135,7 @@ static int memmap_release(void *scope_data, void *base, size_t size) {
     void *absurd = NULL;
     if (alloc_host(scope, &relaxed, 0, ABSURD_BYTES, &absurd) == ZE_RESULT_SUCCESS && absurd != NULL)
         gh_ze_real_mem(scope->driver).pfnFree(scope->context, absurd);
-    return gh_ze_is_known(scope->driver, scope->context, base) ? EIO : 0;
+    return gh_ze_is_known(scope->driver, scope->context, base) == GH_ZE_NO ? 0 : EIO;
 }
 
 const struct gh_gpu_backend_ops gh_ze_memmap_ops = {

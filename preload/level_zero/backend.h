@@ -20,7 +20,10 @@ extern GH_HIDDEN const struct gh_gpu_backend_ops gh_ze_system_ops; // nothing ne
 GH_HIDDEN struct gh_ze_scope *gh_ze_scope_data(struct gh_ze_driver *driver, ze_context_handle_t context);
 GH_HIDDEN void gh_ze_scope_data_free(struct gh_ze_scope *scope);
 
+enum gh_ze_answer { GH_ZE_NO, GH_ZE_YES, GH_ZE_FAILED };
+
 // Does the driver know the pointer, in this context?
-GH_HIDDEN bool gh_ze_is_known(struct gh_ze_driver *driver, ze_context_handle_t context, const void *pointer);
+GH_HIDDEN enum gh_ze_answer gh_ze_is_known(struct gh_ze_driver *driver, ze_context_handle_t context,
+                                           const void *pointer);
 
 #endif

@@ -7,10 +7,13 @@
 #include "list_scope.h"
 
 static ze_result_t made(struct gh_ze_driver *driver, ze_context_handle_t context, ze_result_t result,
-                        const ze_command_list_handle_t *list) {
-    if (driver->per_context && result == ZE_RESULT_SUCCESS && list != NULL)
-        gh_ze_list_made(*list, gh_ze_scope_of(driver, context));
-    return result;
+                        ze_command_list_handle_t *list) {
+    if (!driver->per_context || result != ZE_RESULT_SUCCESS || list == NULL ||
+        gh_ze_list_made(*list, gh_ze_scope_of(driver, context)))
+        return result;
+    gh_ze_real_list(driver).pfnDestroy(*list); // its copies could not be cut where they must be
+    *list = NULL;
+    return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static ze_result_t gh_list_create(struct gh_ze_driver *driver, ze_context_handle_t context, ze_device_handle_t device,

@@ -53,14 +53,16 @@ static bool grow(void) {
     return true;
 }
 
-void gh_ze_list_made(ze_command_list_handle_t list, unsigned scope) {
+bool gh_ze_list_made(ze_command_list_handle_t list, unsigned scope) {
     gh_lock_acquire(&table_lock);
-    if (used * 2 < capacity || grow()) {
+    bool has_room = used * 2 < capacity || grow();
+    if (has_room) {
         struct entry *entry = find(list);
         used += entry->list == NULL;
         *entry = (struct entry){ list, scope };
     }
     gh_lock_release(&table_lock);
+    return has_room;
 }
 
 void gh_ze_list_gone(ze_command_list_handle_t list) {

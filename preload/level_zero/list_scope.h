@@ -7,7 +7,8 @@
 
 #include "driver.h"
 
-GH_HIDDEN void gh_ze_list_made(ze_command_list_handle_t list, unsigned scope);
+// False: no memory to remember it.
+GH_HIDDEN bool gh_ze_list_made(ze_command_list_handle_t list, unsigned scope);
 GH_HIDDEN void gh_ze_list_gone(ze_command_list_handle_t list);
 
 // GH_NO_SCOPE for a list that was not seen being made.

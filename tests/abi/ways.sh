@@ -18,7 +18,7 @@ fail() {
 	cat "$scratch"/* || true
 	bad=1
 }
-aside='gpuhost: the process has another malloc (libgpuhost was loaded late, or after another allocator); not active (put it first in LD_PRELOAD)'
+aside='gpuhost: the process has another malloc (its own, another preloaded one, or libgpuhost was loaded late); not active'
 
 "$needed" >"$scratch/out" 2>"$scratch/err" || fail "linked in: status $?"
 grep -q '^active 1, version .*, heap grows here: 1$' "$scratch/out" || fail "linked in, the heap is not ours"

@@ -83,7 +83,7 @@ COLOURS = {"glibc": "#9aa0a6", "gpuhost": "#d1495b", "jemalloc": "#3b6ea5", "mim
 
 
 def chart(folder, time, memory):
-    """Ratios to glibc for each program; dashed lines: geometric means."""
+    """Ratios to glibc for each program, and their geometric mean."""
     import matplotlib  # pylint: disable=import-outside-toplevel
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "gpuhost"

@@ -5,7 +5,8 @@
 // the error codes, until a run meets no failure. Each run is a child that loads the simulated
 // driver anew; at its end the tables of the allocator, the wraps and the pieces are walked.
 //
-//   inject_direct DRIVER KIND      KIND: mmap, munmap, madvise, thread, or a driver function
+//   inject_direct DRIVER KIND      KIND: mmap, munmap, madvise, thread, or a driver function;
+//                                  once: one run, in this process, with GHSIM_FAIL as it is
 #include <errno.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -209,6 +210,8 @@ int main(int argc, char **argv) {
     world.per_context = strstr(argv[1], "npu") != NULL;
     world.takes_imports = true;
     world.single = true;
+    if (strcmp(kind, "once") == 0)
+        return run(argv[1]);
     setvbuf(stdout, NULL, _IONBF, 0);
     if (strncmp(kind, "ze", 2) == 0 || strcmp(kind, "import") == 0) {
         // A driver that refuses to release keeps the pages of memory that went away.

@@ -98,6 +98,19 @@ if type -P gcc >/dev/null; then
 	cp dynamic foreign # the same file, saying that it is for another machine
 	printf '\xb7\x00' | dd of=foreign bs=1 seek=18 conv=notrunc 2>/dev/null
 	one_line 'other architecture' 2 '' '*another architecture*' "$run" ./foreign
+	for kind in address thread leak; do
+		if gcc -fsanitize=$kind p.c -o sanitized 2>/dev/null; then
+			one_line "sanitizer $kind" 2 '' '*built with a sanitizer (*san*' "$run" ./sanitized
+		else
+			left_out "sanitizer $kind" 'gcc has no runtime for it here'
+		fi
+	done
+	if gcc -fsanitize=undefined p.c -o ubsan 2>/dev/null; then
+		expect 'UBSan is no obstacle' 0 ran '' "$run" ./ubsan
+	fi
+	printf 'const char *names = "__asan_init"; int puts(const char *); int main(void) { puts(names); return 0; }\n' >names.c
+	gcc names.c -o names
+	expect 'the name alone is no sanitizer' 0 __asan_init '' "$run" ./names
 	printf '#!%s/static\n' "$PWD" >script-static && chmod +x script-static
 	one_line 'script of a static interpreter' 2 '' '*statically linked*' "$run" ./script-static
 	printf '#!/usr/bin/env -S X=1 %s/static -u\n' "$PWD" >script-env && chmod +x script-env

@@ -24,7 +24,7 @@ struct block {
 static struct block blocks[BLOCKS];
 
 static bool is_plain(const void *pointer) {
-    return (gh_region_entry(pointer) & GH_REGION_PLAIN_BIT) != 0;
+    return (gh_region_entry(pointer) & GH_REGION_LOOK_BIT) != 0;
 }
 
 // GPUHOST_MIN_SIZE makes small blocks plain memory.

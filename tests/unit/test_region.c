@@ -43,7 +43,7 @@ Test(region, entries_carry_the_plain_bit) {
     struct gh_region *plain = publish(65 * GH_SLOT_SIZE + 0, 3 * GH_SLOT_SIZE, true);
     cr_assert_eq(gh_region_entry((void *)heap->base), heap->id);
     for (size_t slot = 65; slot < 68; slot++)
-        cr_assert_eq(gh_region_entry((void *)(slot * GH_SLOT_SIZE)), plain->id | GH_REGION_PLAIN_BIT);
+        cr_assert_eq(gh_region_entry((void *)(slot * GH_SLOT_SIZE)), plain->id | GH_REGION_LOOK_BIT);
     cr_assert_eq(gh_region_entry((void *)(68 * GH_SLOT_SIZE)), 0);
     cr_assert_eq(gh_region_entry((void *)(63 * GH_SLOT_SIZE)), 0);
 }

@@ -307,7 +307,7 @@ Test(region_pool, plain_regions_are_not_told) {
     char *block = gh_region_pool_take(&plain, PAGE, PAGE, &zeroed);
     cr_assert_eq(appeared, 0);
     cr_assert(gh_region_find(block)->plain);
-    cr_assert_eq(gh_region_entry(block) & GH_REGION_PLAIN_BIT, GH_REGION_PLAIN_BIT);
+    cr_assert_eq(gh_region_entry(block) & GH_REGION_LOOK_BIT, GH_REGION_LOOK_BIT);
 }
 
 // The n-th mmap fails, for n = 1, 2, ... until none does. Nothing may leak or stay half done.

@@ -199,7 +199,6 @@ static bool change_float(struct area *area, struct rng *rng) {
         set_pages(area, now, wanted - now, PAGE_THERE);
         return true;
     }
-    unsigned char *old = area->bytes;
     area_all_gone(area);
     memset(area->pages, PAGE_LOST, wanted); // the hole was ours to leave
     area_space_release(area);
@@ -213,7 +212,6 @@ static bool change_float(struct area *area, struct rng *rng) {
     }
     memset(area->shadow + now * WT_PAGE, 0, (wanted - now) * WT_PAGE);
     memset(area->pages, PAGE_THERE, wanted);
-    (void)old;
     return true;
 }
 

@@ -82,10 +82,10 @@ static void *worker_main(void *argument) {
     worker->own[WORKER_OWN_AREAS - 1] = new_over(AREA_STACK, stack + rng_below(&worker->rng, 4096), 40000);
     for (uint64_t i = 0; i < worker->operations && (end_time == 0 || (i & 255) != 0 || seconds_now() < end_time); i++) {
         __atomic_store_n(&worker->done, i + 1, __ATOMIC_RELAXED);
-        size_t dice = rng_below(&worker->rng, 3000);
+        size_t dice = rng_below(&worker->rng, 6000);
         if (dice == 0 && forks)
             worker_fork(worker);
-        else if (dice < 8)
+        else if (dice < 16)
             worker_guest(worker);
         else
             worker_step(worker, pick_area(worker));
