@@ -18,6 +18,7 @@ struct gh_region_pool {
     bool plain;
     bool hugepages; // ask for transparent huge pages in regions of at least one
     uint32_t decay_ms; // how long kept pages stay
+    bool populated;    // under the lock: regions are imported, so what nobody has used costs memory
     bool whole_slots;  // the guard behind a region goes on to the end of its last slot
     const struct gh_region_ops *ops;
 

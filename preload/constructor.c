@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "lifecycle.h"
-#include "memory_events.h"
 #include "stats.h"
 
 // 101 is the first priority that is not the implementation's: before jemalloc's own constructor,
@@ -22,7 +21,6 @@ __attribute__((constructor(101))) static void construct(void) {
                           "not active");
     }
     gh_start();
-    gh_memory_events_start();
 }
 
 __attribute__((destructor)) static void destruct(void) {

@@ -20,6 +20,7 @@
 #include "gate.h"
 #include "gpu.h"
 #include "log.h"
+#include "memory_events.h"
 
 _Atomic int gh_life;
 static GH_TLS bool starting_here;
@@ -108,6 +109,8 @@ static int start_as_starter(void) {
     atomic_store_explicit(&gh_life, result, memory_order_release);
     if (result == GH_LIFE_SERVING)
         gh_gate_open();
+    if (gh_memory_events_start != NULL)
+        gh_memory_events_start();
     errno = saved_errno;
     return result;
 }
@@ -123,6 +126,8 @@ void gh_stay_aside(const char *why) {
         gh_log(GH_LOG_WARNING, why);
     starting_here = false;
     atomic_store_explicit(&gh_life, GH_LIFE_ASIDE, memory_order_release);
+    if (gh_memory_events_start != NULL)
+        gh_memory_events_start();
 }
 
 int gh_start(void) {

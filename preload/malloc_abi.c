@@ -28,8 +28,8 @@ GH_EXPORT void *malloc(size_t size) {
 
 GH_EXPORT void free(void *pointer) {
     if (gh_likely(gh_is_heap_block(pointer))) {
-        gh_je_free(pointer);
         gh_thread_cache_count_free();
+        gh_je_free(pointer); // by a jump
         return;
     }
     gh_deallocate(pointer);

@@ -64,6 +64,11 @@ REAL(sbrk_fn, sbrk)
 REAL(shmdt_fn, shmdt)
 
 void gh_memory_events_start(void) {
+    (void)real_mmap();
+    (void)real_mremap();
+    (void)real_brk();
+    (void)real_sbrk();
+    (void)real_shmdt();
     struct gh_os_release_ops ops = { real_munmap(), real_madvise() };
     gh_os_set_release_ops(&ops);
 }

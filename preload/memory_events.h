@@ -6,7 +6,9 @@
 
 #include "allocator/util.h"
 
-// In the constructor: the allocator's own unmapping goes through libc's functions from here on.
-GH_HIDDEN void gh_memory_events_start(void);
+// At the end of start-up: looks the real functions up (later, a look-up could meet a lock of ld.so
+// that the caller's waiter holds), and lets the allocator's own unmapping go through libc's. Weak:
+// programs that link the code without its exports have none of it.
+GH_HIDDEN __attribute__((weak)) void gh_memory_events_start(void);
 
 #endif

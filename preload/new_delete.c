@@ -62,8 +62,8 @@ static inline void deallocate(void *pointer) {
         gh_deallocate(pointer);
         return;
     }
-    gh_je_free(pointer);
     gh_thread_cache_count_free();
+    gh_je_free(pointer);
 }
 
 // Our own address is taken from a hidden name: the exported one may mean somebody in front of us.

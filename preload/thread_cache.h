@@ -14,7 +14,7 @@ extern GH_HIDDEN GH_TLS uint8_t gh_thread_frees;
 
 GH_HIDDEN void gh_thread_cache_count_slow(void);
 
-// After each free: one comparison, once the thread has a cache.
+// Before each free: one comparison, once the thread has a cache.
 static inline void gh_thread_cache_count_free(void) {
     if (gh_unlikely(gh_thread_frees != GH_FREES_SETTLED))
         gh_thread_cache_count_slow();
