@@ -193,6 +193,13 @@ const char *gh_arena_set_jemalloc_version(void) {
     return version;
 }
 
+// jemalloc resets its mutexes in a child, but for the one of its address map (its issue 2019): a
+// thread that made a new leaf of the map while another one forked would leave it locked for ever.
+// What it protects is consistent at any moment. The mutex follows the first pointer of the map.
+extern char je_arena_emap_global[];
+void je_malloc_mutex_postfork_child(void *thread, void *mutex);
+
 void gh_arena_set_fork_child(void) {
+    je_malloc_mutex_postfork_child(NULL, je_arena_emap_global + sizeof(void *));
     gh_lock_reset(&plain_lock);
 }

@@ -36,6 +36,11 @@ static void *hook_alloc(extent_hooks_t *table, void *new_address, size_t size, s
 static bool hook_dalloc(extent_hooks_t *table, void *address, size_t size, bool committed, unsigned arena) {
     (void)committed;
     (void)arena;
+    // From before the hooks: the first thread's cache, which goes when that thread ends before the
+    // process does (pthread_exit in main). It stays mapped and unused: what is refused jemalloc would
+    // hand out again, and that would be a block outside every region.
+    if (gh_region_find(address) == NULL)
+        return false;
     // A large extent comes right after its block was freed (arena_set.c), a small one when jemalloc
     // has kept it long enough.
     if (size >= GH_EXTENT_LARGE)
