@@ -69,6 +69,7 @@ static void configure(const struct gh_arena_options *options) {
     plain_pool.whole_slots = options->whole_slots;
     heap_pool.hugepages = options->hugepages;
     heap_pool.ops = options->ops;
+    plain_pool.ops = options->ops;
     plain_pool.region_min_bytes = options->region_min_bytes;
     plain_pool.region_max_bytes = options->region_max_bytes;
     gh_extent_hooks_init(&heap_hooks, &heap_pool);

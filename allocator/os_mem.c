@@ -42,6 +42,12 @@ void gh_os_set_release_ops(const struct gh_os_release_ops *ops) {
     release = *ops;
 }
 
+struct gh_os_release_ops gh_os_release_by_kernel(void) {
+    struct gh_os_release_ops before = release;
+    release = (struct gh_os_release_ops){ gh_os_munmap, gh_os_madvise };
+    return before;
+}
+
 static _Atomic uintptr_t place_hint; // racy on purpose: a wrong hint costs one more try
 
 static void *map_raw(void *address, size_t size_bytes, int protection, int flags) {
@@ -132,7 +138,7 @@ void gh_os_cut(void *address, size_t size_bytes, size_t guard_bytes) {
     int saved_errno = errno;
     map_raw(address, guard_bytes, PROT_NONE, MAP_NORESERVE | MAP_FIXED);
     if (size_bytes > guard_bytes)
-        gh_os_unmap((char *)address + guard_bytes, size_bytes - guard_bytes);
+        gh_os_munmap((char *)address + guard_bytes, size_bytes - guard_bytes);
     errno = saved_errno;
 }
 

@@ -17,7 +17,8 @@ GH_HIDDEN void *gh_os_map_table(size_t size_bytes);
 
 GH_HIDDEN void gh_os_unmap(void *address, size_t size_bytes);
 
-// Makes the first `guard_bytes` of the range untouchable and unmaps the rest.
+// Makes the first `guard_bytes` of the range untouchable and unmaps the rest: pages that nobody has
+// used, so nobody who watches memory needs to know. By system calls: for use with a lock held.
 GH_HIDDEN void gh_os_cut(void *address, size_t size_bytes, size_t guard_bytes);
 
 // Gives the pages back; they read as zero afterwards. False when the kernel refused: then the
@@ -31,6 +32,7 @@ struct gh_os_release_ops {
     int (*advise)(void *address, size_t size_bytes, int advice);
 };
 GH_HIDDEN void gh_os_set_release_ops(const struct gh_os_release_ops *ops); // before threads exist
+GH_HIDDEN struct gh_os_release_ops gh_os_release_by_kernel(void); // the old ones; until set again
 
 // What the private jemalloc calls instead of libc's functions of these names, which are ours.
 GH_HIDDEN void *gh_os_mmap(void *address, size_t size_bytes, int protection, int flags, int file, long offset);

@@ -8,6 +8,7 @@
 
 #include "allocator/arena_set.h"
 #include "allocator/lock.h"
+#include "allocator/os_mem.h"
 #include "driver_text.h"
 #include "gpu.h"
 #include "level_zero/attach.h"
@@ -24,6 +25,8 @@ static void in_parent(void) {
 }
 
 static void in_child(void) {
+    // What patches libc's functions may have locks that a thread of the parent holds.
+    struct gh_os_release_ops ops = gh_os_release_by_kernel();
     gh_lock_forget_ranks();
     gh_gpu_fork_child();
     gh_wraps_fork_child();
@@ -34,6 +37,7 @@ static void in_child(void) {
     gh_arena_set_fork_child();
     gh_region_pool_fork_child(gh_arena_set_heap());
     gh_region_pool_fork_child(gh_arena_set_plain());
+    gh_os_set_release_ops(&ops);
 }
 
 void gh_fork_register(void) {

@@ -7,6 +7,7 @@
 #include "gpu.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -41,6 +42,7 @@ static uint64_t imported_bytes;
 static bool limit_was_hit;
 static bool waits_for_pieces; // a region is not imported because pieces lie on it
 static atomic_bool orphan;
+static atomic_bool closing;
 
 static atomic_flag refusal_said = ATOMIC_FLAG_INIT;
 static atomic_flag limit_said = ATOMIC_FLAG_INIT;
@@ -48,6 +50,7 @@ static atomic_flag limit_said = ATOMIC_FLAG_INIT;
 // True while this thread is in a driver on our behalf: what the driver then calls through its
 // own tables must pass.
 static GH_TLS bool inside;
+static GH_TLS int cancel_state_before;
 
 enum { PENDING_NOTHING, PENDING_RAISED, PENDING_DRAINING }; // of gh_gpu_pending
 
@@ -62,14 +65,21 @@ static void region_appeared(void) {
 
 const struct gh_region_ops gh_gpu_region_ops = { .appeared = region_appeared, .retired = raise_pending };
 
+// A thread that is cancelled in here would never release the lock, and drivers and /proc have
+// cancellation points.
 void gh_gpu_lock(void) {
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     gh_lock_acquire(&import_lock);
     inside = true;
+    cancel_state_before = cancel_state;
 }
 
 void gh_gpu_unlock(void) {
+    int cancel_state = cancel_state_before;
     inside = false;
     gh_lock_release(&import_lock);
+    pthread_setcancelstate(cancel_state, NULL);
 }
 
 bool gh_gpu_try_enter(void) {
@@ -98,6 +108,14 @@ int gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes) {
         raise_pending();
     }
     return error;
+}
+
+void gh_gpu_close_down(void) {
+    atomic_store_explicit(&closing, true, memory_order_relaxed);
+}
+
+bool gh_gpu_is_closing(void) {
+    return atomic_load_explicit(&closing, memory_order_relaxed);
 }
 
 uint64_t gh_gpu_open_scopes(void) {
@@ -236,9 +254,15 @@ static void forget_imports(uint16_t id, uint64_t which) {
     gh_stats_set(&gh_stats.bytes_imported, imported_bytes);
 }
 
+// Of either pool: plain memory may be wrapped too, and is then held by pieces.
+static struct gh_region *next_retired(void) {
+    struct gh_region *region = gh_region_pool_pop_retired(gh_arena_set_heap());
+    return region != NULL ? region : gh_region_pool_pop_retired(gh_arena_set_plain());
+}
+
 static void release_retired(void) {
     struct gh_region *region;
-    while ((region = gh_region_pool_pop_retired(gh_arena_set_heap())) != NULL) {
+    while ((region = next_retired()) != NULL) {
         uintptr_t base = region->base;
         for (unsigned index = 0; index < GH_SCOPE_MAX; index++)
             gh_pieces_drop_range(index, base, base + region->size_bytes);

@@ -62,6 +62,11 @@ GH_HIDDEN int gh_gpu_import_piece(unsigned scope, void *base, size_t size_bytes,
 // Returns 0, or an errno: the driver keeps the import.
 GH_HIDDEN int gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes);
 
+// From the exit handler on that runs before the driver's own: what the program does to its memory no
+// longer leads to a call of the driver. What it calls itself still goes through.
+GH_HIDDEN void gh_gpu_close_down(void);
+GH_HIDDEN bool gh_gpu_is_closing(void);
+
 // True in a fork child of a process that had scopes: its driver handles are its parent's, so no
 // import and no release is ever made here.
 GH_HIDDEN bool gh_gpu_is_orphan(void);

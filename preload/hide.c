@@ -11,17 +11,17 @@
 #include "allocator/region.h"
 
 struct table {
-    _Atomic(_Atomic uint16_t *) counts;
+    _Atomic(_Atomic uint32_t *) counts;
     size_t pages;
 };
 
 static struct table tables[GH_REGION_MAX + 1];
 static struct gh_lock tables_lock = GH_LOCK_INIT(GH_RANK_WRAPS);
 
-static _Atomic uint16_t *counts_of(const struct gh_region *region, bool create) {
+static _Atomic uint32_t *counts_of(const struct gh_region *region, bool create) {
     struct table *table = &tables[region->id];
     size_t pages = region->size_bytes >> GH_PAGE_SHIFT;
-    _Atomic uint16_t *counts = atomic_load_explicit(&table->counts, memory_order_acquire);
+    _Atomic uint32_t *counts = atomic_load_explicit(&table->counts, memory_order_acquire);
     bool fits = counts != NULL && table->pages >= pages;
     if (fits || !create)
         return fits ? counts : NULL;
@@ -45,10 +45,10 @@ void gh_hide_count(uintptr_t pointer, size_t size_bytes, bool made) {
             at = gh_align_down(at, GH_SLOT_SIZE) + GH_SLOT_SIZE;
             continue;
         }
-        _Atomic uint16_t *counts = counts_of(region, made);
+        _Atomic uint32_t *counts = counts_of(region, made);
         uintptr_t stop = gh_min(end, region->base + region->size_bytes);
         for (; counts != NULL && at < stop; at = gh_align_down(at, GH_PAGE_SIZE) + GH_PAGE_SIZE)
-            atomic_fetch_add_explicit(&counts[(at - region->base) >> GH_PAGE_SHIFT], made ? 1 : UINT16_MAX,
+            atomic_fetch_add_explicit(&counts[(at - region->base) >> GH_PAGE_SHIFT], made ? 1 : UINT32_MAX,
                                       memory_order_relaxed);
         at = stop;
     }
@@ -58,7 +58,7 @@ bool gh_hide_applies(const void *pointer) {
     const struct gh_region *region = gh_region_find(pointer);
     if (region == NULL || region->plain)
         return false;
-    _Atomic uint16_t *counts = counts_of(region, false);
+    _Atomic uint32_t *counts = counts_of(region, false);
     size_t page = ((uintptr_t)pointer - region->base) >> GH_PAGE_SHIFT;
     return counts == NULL || atomic_load_explicit(&counts[page], memory_order_relaxed) == 0;
 }

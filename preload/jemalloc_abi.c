@@ -69,13 +69,13 @@ static bool is_served(const void *pointer) {
 }
 
 GH_EXPORT void *mallocx(size_t size, int flags) {
-    if (!gh_is_serving())
+    if (!gh_gate_passes(size))
         return gh_allocate(size, (size_t)1 << (flags & 63), (flags & MALLOCX_ZERO) != 0, __builtin_return_address(0));
     return gh_je_mallocx(size == 0 ? 1 : size, flags & ~ARENA_BITS);
 }
 
 GH_EXPORT void *rallocx(void *pointer, size_t size, int flags) {
-    if (!is_served(pointer))
+    if (!is_served(pointer) || (!gh_gate_passes(size) && (flags & (MALLOCX_ZERO | 63)) == 0))
         return gh_reallocate(pointer, size, __builtin_return_address(0));
     return gh_je_rallocx(pointer, size, flags & ~ARENA_BITS);
 }

@@ -215,15 +215,14 @@ static int zero_heap(void *address, size_t size, int advice) {
         errno = ENOMEM; // not all of it is mapped
         return -1;
     }
-    // Pages that the program protected are not ours to write; the kernel drops them.
     for (uintptr_t at = (uintptr_t)address; advice == MADV_DONTNEED && at < end; at = vma.end) {
         if (!gh_vma_find(at, &vma))
             return real_madvise()((void *)at, end - at, advice);
         size_t part = gh_min(vma.end, end) - at;
         if (vma.writable)
             memset((void *)at, 0, part);
-        else if (real_madvise()((void *)at, part, advice) != 0)
-            return -1;
+        else if (!gh_vma_zero_protected(at, part))
+            return real_madvise()((void *)at, part, advice);
     }
     return 0; // MADV_FREE allows the old contents
 }

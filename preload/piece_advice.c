@@ -82,7 +82,7 @@ static void resume(unsigned scope, uintptr_t start, uintptr_t end) {
 int gh_pieces_around(uintptr_t start, uintptr_t end, int (*advise)(void *, size_t, int), int advice) {
     bool shared = false;
     bool is_piece = false;
-    if ((start & GH_PAGE_MASK) != 0 || !gh_gpu_try_enter())
+    if ((start & GH_PAGE_MASK) != 0 || gh_gpu_is_closing() || !gh_gpu_try_enter())
         return advise((void *)start, end - start, advice);
     uintptr_t page_end = gh_align_up(end, GH_PAGE_SIZE);
     int result;

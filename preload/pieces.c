@@ -327,7 +327,7 @@ void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
 }
 
 void gh_pieces_invalidate(uintptr_t start, uintptr_t end) {
-    if (atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) == 0 || !gh_gpu_try_enter())
+    if (atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) == 0 || gh_gpu_is_closing() || !gh_gpu_try_enter())
         return;
     start = gh_align_down(start, GH_PAGE_SIZE);
     end = gh_align_up(end, GH_PAGE_SIZE);

@@ -70,6 +70,7 @@ void gh_service_thread_start(void) {
         pthread_attr_destroy(&attributes);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    atexit(gh_service_thread_stop); // after the driver's own handlers were registered, so before them
     if (error != 0) {
         set_state(STOPPED);
         gh_log(GH_LOG_INFO, "no service thread could be started; freed memory goes back at the next GPU call");
@@ -77,10 +78,10 @@ void gh_service_thread_start(void) {
     }
     pthread_setname_np(thread, "gpuhost");
     pthread_detach(thread);
-    atexit(gh_service_thread_stop); // after the driver's own handlers were registered, so before them
 }
 
 void gh_service_thread_stop(void) {
+    gh_gpu_close_down();
     int expected = RUNNING;
     if (!atomic_compare_exchange_strong(&state, &expected, STOPPING)) {
         if (expected != STOPPING)

@@ -105,3 +105,16 @@ bool gh_vma_is_resident(uintptr_t start, uintptr_t end) {
     errno = saved_errno;
     return resident;
 }
+
+bool gh_vma_zero_protected(uintptr_t start, size_t size_bytes) {
+    static const char zeros[GH_PAGE_SIZE];
+    int saved_errno = errno;
+    int file = open("/proc/self/mem", O_RDWR | O_CLOEXEC); // writes there pass page protection
+    bool done = file >= 0;
+    for (size_t at = 0; done && at < size_bytes; at += GH_PAGE_SIZE)
+        done = pwrite(file, zeros, GH_PAGE_SIZE, (off_t)(start + at)) == (ssize_t)GH_PAGE_SIZE;
+    if (file >= 0)
+        close(file);
+    errno = saved_errno;
+    return done;
+}

@@ -22,4 +22,8 @@ GH_HIDDEN bool gh_vma_find(uintptr_t address, struct gh_vma *out);
 // True when every page of [start, end) is in RAM.
 GH_HIDDEN bool gh_vma_is_resident(uintptr_t start, uintptr_t end);
 
+// Zeroes pages of private memory that the program protected against writing. False: it cannot be
+// done (no /proc).
+GH_HIDDEN bool gh_vma_zero_protected(uintptr_t start, size_t size_bytes);
+
 #endif

@@ -9,6 +9,7 @@
 #include "attach.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "../config.h"
@@ -190,14 +191,21 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
         gh_log_once(&said, GH_LOG_WARNING, &line);
         return;
     }
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); // nobody would release the lock
     gh_lock_acquire(&attach_lock);
-    if (atomic_load_explicit(&driver->state, memory_order_relaxed) == GH_ZE_NEW) {
+    uint32_t count = 1;
+    if (handle == NULL && gh_ze_real_driver(driver).pfnGet != NULL &&
+        gh_ze_real_driver(driver).pfnGet(&count, &handle) != ZE_RESULT_SUCCESS)
+        handle = NULL;
+    if (atomic_load_explicit(&driver->state, memory_order_relaxed) == GH_ZE_NEW && handle != NULL) {
         driver->handle = handle;
         choose_scope(driver, context, device_count, devices);
     }
     if (driver->per_context && context != NULL && gh_ze_scope_of(driver, context) == GH_NO_SCOPE)
         register_context(driver, context);
     gh_lock_release(&attach_lock);
+    pthread_setcancelstate(cancel_state, NULL);
     gh_ze_pass(driver);
 }
 
@@ -215,6 +223,8 @@ void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context) {
     forget_wraps(scope, context);
     if (!driver->per_context)
         return;
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     gh_lock_acquire(&attach_lock);
     gh_gpu_scope_close(scope, true);
     for (unsigned i = 0; i < GH_ZE_CONTEXT_MAX; i++) {
@@ -224,6 +234,11 @@ void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context) {
         atomic_store_explicit(&driver->contexts[i].handle, NULL, memory_order_release);
     }
     gh_lock_release(&attach_lock);
+    pthread_setcancelstate(cancel_state, NULL);
+}
+
+bool gh_ze_is_settled(const struct gh_ze_driver *driver) {
+    return gh_gpu_is_orphan() || atomic_load_explicit(&driver->state, memory_order_acquire) != GH_ZE_NEW;
 }
 
 unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle_t context) {

@@ -17,6 +17,10 @@ GH_HIDDEN void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t hand
 // are its own.
 GH_HIDDEN void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context);
 
+// False while it is not known yet whether the driver takes imports: before the first context, or
+// when it failed to answer. True in a fork child of a process that had attached.
+GH_HIDDEN bool gh_ze_is_settled(const struct gh_ze_driver *driver);
+
 // The scope that imports for this context belong to, or GH_NO_SCOPE. Lock-free.
 GH_HIDDEN unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle_t context);
 

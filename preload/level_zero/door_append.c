@@ -10,11 +10,11 @@
 #include "door.h"
 #include "list_scope.h"
 
-// How far from `at` one import (or whatever else lies there) goes, at most to `end`. Memory that
-// no import of ours covers is the driver's own or an error that the driver reports: not cut.
+// How far from `at` one import goes, or what lies before the next one, at most to `end`. What no
+// import of ours covers is the driver's own, or memory that it can copy by itself: by itself only
+// as far as no import begins.
 static uintptr_t border(unsigned scope, uintptr_t at, uintptr_t end) {
-    struct gh_segment segment = gh_pieces_segment(scope, at, end);
-    return segment.kind == GH_SEGMENT_NONE ? end : segment.end;
+    return gh_pieces_segment(scope, at, end).end;
 }
 
 static unsigned scope_for(struct gh_ze_driver *driver, ze_command_list_handle_t list) {
@@ -26,11 +26,9 @@ static bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list,
     if (size == 0 || at + size < at || driver->all_system ||
         atomic_load_explicit(&driver->state, memory_order_acquire) != GH_ZE_ATTACHED || gh_gpu_is_orphan())
         return true;
-    // The usual cases, without a lock: a block of the heap, or memory while there are no pieces.
+    // The usual case, without a lock: a block of the heap. While there are no pieces, others take none.
     const struct gh_region *region = gh_region_find(pointer);
     if (region != NULL && size <= region->base + region->size_bytes - at)
-        return true;
-    if (region == NULL && atomic_load_explicit(&gh_pieces_count, memory_order_relaxed) == 0)
         return true;
     unsigned scope = scope_for(driver, list);
     return scope == GH_NO_SCOPE || border(scope, at, at + size) == at + size;

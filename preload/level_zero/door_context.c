@@ -55,11 +55,8 @@ GH_DOOR(ze_context_handle_t, driver_default_context, (ze_driver_handle_t h), (, 
 static ze_context_handle_t gh_runtime_default_context(struct gh_ze_driver *driver) {
     default_of_runtime_fn real = (default_of_runtime_fn)driver->real[GH_ZE_TABLE_RUNTIME].entries[3];
     ze_context_handle_t context = real();
-    uint32_t count = 1;
-    ze_driver_handle_t handle = driver->handle;
-    if (context != NULL && (handle != NULL || (gh_ze_real_driver(driver).pfnGet != NULL &&
-                                               gh_ze_real_driver(driver).pfnGet(&count, &handle) == ZE_RESULT_SUCCESS)))
-        gh_ze_attach(driver, handle, context, 0, NULL);
+    if (context != NULL)
+        gh_ze_attach(driver, driver->handle, context, 0, NULL);
     return context;
 }
 GH_DOOR(ze_context_handle_t, runtime_default_context, (void), ())

@@ -74,6 +74,13 @@ static ze_result_t gh_alloc_host(struct gh_ze_driver *driver, ze_context_handle_
         gh_gpu_unlock();
         return result;
     }
+    if (!gh_ze_is_settled(driver)) {
+        // An import that the driver makes now would be in the way of ours when we attach after all.
+        gh_ze_attach(driver, driver->handle, context, 0, NULL);
+        if (!gh_ze_is_settled(driver))
+            return ZE_RESULT_ERROR_NOT_AVAILABLE;
+        scope = gh_ze_scope_of(driver, context);
+    }
     gh_ze_pass(driver);
     void *pointer = memmap->pSystemMemory;
     uintptr_t last = (uintptr_t)pointer + memmap->size;
@@ -109,9 +116,14 @@ bool gh_ze_unwrap(unsigned scope, ze_context_handle_t context, void *pointer) {
 static bool free_answered(struct gh_ze_driver *driver, ze_context_handle_t context, void *pointer,
                           ze_result_t *result) {
     unsigned scope = gh_ze_scope_of(driver, context);
+    *result = ZE_RESULT_SUCCESS;
+    if (gh_gpu_is_orphan()) {
+        // A copy of the parent's wrap: the import is the parent's, and the driver is not asked here.
+        const struct gh_region *region = gh_region_find(pointer);
+        return region != NULL && !region->plain;
+    }
     if (scope == GH_NO_SCOPE || pointer == NULL)
         return false;
-    *result = ZE_RESULT_SUCCESS;
     if (gh_ze_unwrap(scope, context, pointer))
         return true;
     *result = ZE_RESULT_ERROR_INVALID_ARGUMENT;

@@ -33,6 +33,8 @@ static unsigned scope_of(const struct gh_ze_driver *driver) {
 
 static ze_result_t gh_external_import(struct gh_ze_driver *driver, ze_driver_handle_t handle, void *pointer,
                                       size_t size) {
+    if (!gh_ze_is_settled(driver)) // no context yet: attach now, or its import would be in our way
+        gh_ze_attach(driver, handle, NULL, 0, NULL);
     gh_ze_pass(driver);
     unsigned scope = scope_of(driver);
     if (scope == GH_NO_SCOPE)
