@@ -149,6 +149,17 @@ bool gh_os_purge(void *address, size_t size_bytes) {
     return done;
 }
 
+char *gh_os_no_variable(const char *name) {
+    (void)name;
+    return NULL;
+}
+
+long gh_os_no_link(const char *path, char *buffer, size_t size_bytes) {
+    (void)path, (void)buffer, (void)size_bytes;
+    errno = ENOENT;
+    return -1;
+}
+
 void gh_os_advise_hugepage(void *address, size_t size_bytes) {
     int saved_errno = errno;
     gh_os_madvise(address, size_bytes, MADV_HUGEPAGE);

@@ -198,7 +198,7 @@ bool gh_page_runs_take_aged(struct gh_page_runs *runs, uint32_t now_ms, uint32_t
          bin = next_filled_bin(runs, bin + 1)) {
         for (uint32_t first = runs->heads[bin]; first != GH_NO_PAGE; first = runs->tags[first].next) {
             const struct gh_page_tag *tag = &runs->tags[first];
-            if ((tag->flags & TAG_KEPT) == 0 || now_ms - tag->kept_ms < age_ms)
+            if ((tag->flags & TAG_KEPT) == 0 || (int32_t)(now_ms - tag->kept_ms) < (int32_t)age_ms)
                 continue;
             *first_out = first;
             *pages_out = tag->pages;
@@ -229,7 +229,7 @@ bool gh_page_runs_is_idle(const struct gh_page_runs *runs, uint32_t now_ms, uint
     if (runs->free_pages != runs->pages)
         return false;
     const struct gh_page_tag *tag = &runs->tags[0]; // one run then
-    return (tag->flags & TAG_KEPT) == 0 || now_ms - tag->kept_ms >= age_ms;
+    return (tag->flags & TAG_KEPT) == 0 || (int32_t)(now_ms - tag->kept_ms) >= (int32_t)age_ms;
 }
 
 bool gh_page_runs_is_valid(const struct gh_page_runs *runs) {

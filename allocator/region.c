@@ -38,8 +38,7 @@ void gh_region_publish(struct gh_region *region) {
 }
 
 void gh_region_withdraw(struct gh_region *region) {
-    if (region->size_bytes != 0) // reserved and never published: it has no entries
-        if (region->size_bytes != 0)
+    if (region->size_bytes != 0) // else reserved and never published: it has no entries
         set_entries(region->base, region->base + region->size_bytes, 0);
     region->state = GH_REGION_EMPTY;
     region->base = 0;

@@ -37,6 +37,7 @@ static _Atomic uint64_t open_scopes;
 static uint64_t refused[GH_REGION_MAX + 1]; // bit s: scope s refused this region
 static uint32_t seen_generation[GH_REGION_MAX + 1];
 static size_t imported_size[GH_REGION_MAX + 1]; // counted in imported_bytes
+static bool held_by_driver[GH_REGION_MAX + 1]; // an import could not be released: never unmapped
 static uint16_t highest_id;
 static uint64_t imported_bytes;
 static bool limit_was_hit;
@@ -70,15 +71,15 @@ const struct gh_region_ops gh_gpu_region_ops = { .appeared = region_appeared, .r
 void gh_gpu_lock(void) {
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    inside = true; // before, and until after: a signal handler may map or unmap memory
     gh_lock_acquire(&import_lock);
-    inside = true;
     cancel_state_before = cancel_state;
 }
 
 void gh_gpu_unlock(void) {
     int cancel_state = cancel_state_before;
-    inside = false;
     gh_lock_release(&import_lock);
+    inside = false;
     pthread_setcancelstate(cancel_state, NULL);
 }
 
@@ -268,7 +269,7 @@ static void release_retired(void) {
             gh_pieces_drop_range(index, base, base + region->size_bytes);
         bool released = release_imports(region->id, base, region->size_bytes, ~UINT64_C(0));
         forget_imports(region->id, ~UINT64_C(0));
-        if (released)
+        if (released && !held_by_driver[region->id])
             gh_region_pool_discard(region);
         if (limit_was_hit) { // there is room again: ask for everything that was left out
             memset(refused, 0, sizeof(refused));
@@ -357,8 +358,9 @@ void gh_gpu_scope_close(unsigned scope, bool release) {
             continue;
         uintptr_t base = gh_regions[id].base;
         size_t size = gh_regions[id].size_bytes;
-        // What a driver keeps stays pinned for good.
+        // What a driver keeps stays pinned, and mapped, for good.
         bool released = !release || gh_gpu_is_orphan() || release_imports(id, base, size, bit);
+        held_by_driver[id] = held_by_driver[id] || !released;
         bool had_pin = needs_pin(id);
         forget_imports(id, bit);
         if (released && had_pin && !needs_pin(id))

@@ -13,6 +13,7 @@
 struct table {
     _Atomic(_Atomic uint32_t *) counts;
     size_t pages;
+    uint32_t generation; // of the region that they count for
 };
 
 static struct table tables[GH_REGION_MAX + 1];
@@ -22,15 +23,16 @@ static _Atomic uint32_t *counts_of(const struct gh_region *region, bool create) 
     struct table *table = &tables[region->id];
     size_t pages = region->size_bytes >> GH_PAGE_SHIFT;
     _Atomic uint32_t *counts = atomic_load_explicit(&table->counts, memory_order_acquire);
-    bool fits = counts != NULL && table->pages >= pages;
+    bool fits = counts != NULL && table->pages >= pages && table->generation == region->generation;
     if (fits || !create)
         return fits ? counts : NULL;
     gh_lock_acquire(&tables_lock);
     counts = atomic_load_explicit(&table->counts, memory_order_relaxed);
-    if (counts == NULL || table->pages < pages) {
-        // The id was a smaller region's before: that one is gone, and its wraps with it.
+    if (counts == NULL || table->pages < pages || table->generation != region->generation) {
+        // The id was another region's before: that one is gone, and its wraps with it.
         counts = gh_os_map_table(gh_align_up(pages * sizeof(*counts), GH_PAGE_SIZE));
         table->pages = counts == NULL ? 0 : pages;
+        table->generation = region->generation;
         atomic_store_explicit(&table->counts, counts, memory_order_release);
     }
     gh_lock_release(&tables_lock);

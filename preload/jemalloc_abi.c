@@ -75,7 +75,8 @@ GH_EXPORT void *mallocx(size_t size, int flags) {
 }
 
 GH_EXPORT void *rallocx(void *pointer, size_t size, int flags) {
-    if (!is_served(pointer) || (!gh_gate_passes(size) && (flags & (MALLOCX_ZERO | 63)) == 0))
+    const struct gh_region *region = gh_region_find(pointer);
+    if (region == NULL || region->plain || (!gh_gate_passes(size) && (flags & (MALLOCX_ZERO | 63)) == 0))
         return gh_reallocate(pointer, size, __builtin_return_address(0));
     return gh_je_rallocx(pointer, size, flags & ~ARENA_BITS);
 }

@@ -35,19 +35,38 @@ static uintptr_t next_region(unsigned scope, uintptr_t address, uintptr_t limit)
     return limit;
 }
 
+static uintptr_t next_slot(uintptr_t address) {
+    return gh_align_down(address, GH_SLOT_SIZE) + GH_SLOT_SIZE;
+}
+
+// On a walk from `start` by slots: the region at `at`, if the walk has not met it before.
+static const struct gh_region *region_first_seen_at(uintptr_t at, uintptr_t start) {
+    const struct gh_region *region = gh_region_find((void *)at);
+    return at != start && region == gh_region_find((void *)(at - GH_SLOT_SIZE)) ? NULL : region;
+}
+
 // A piece on a region that is not imported (refused, over the limit, plain) pins it, so that the
 // pages stay.
-static void pin_regions(uintptr_t start, uintptr_t end, bool pin) {
-    for (uintptr_t at = start; at < end; at = gh_align_down(at, GH_SLOT_SIZE) + GH_SLOT_SIZE) {
-        const struct gh_region *region = gh_region_find((void *)at);
-        if (region == NULL || (at != start && region == gh_region_find((void *)(at - GH_SLOT_SIZE))))
-            continue; // each region once, however many slots it has
-        uintptr_t base;
-        size_t size;
-        if (!pin)
+static void unpin_regions(uintptr_t start, uintptr_t end);
+
+static bool pin_regions(uintptr_t start, uintptr_t end) {
+    uintptr_t base;
+    size_t size;
+    for (uintptr_t at = start; at < end; at = next_slot(at)) {
+        const struct gh_region *region = region_first_seen_at(at, start);
+        if (region != NULL && !gh_region_pool_pin(region->id, &base, &size)) {
+            unpin_regions(start, at); // wholly free: nobody's memory
+            return false;
+        }
+    }
+    return true;
+}
+
+static void unpin_regions(uintptr_t start, uintptr_t end) {
+    for (uintptr_t at = start; at < end; at = next_slot(at)) {
+        const struct gh_region *region = region_first_seen_at(at, start);
+        if (region != NULL)
             gh_region_pool_unpin(region->id);
-        else if (!gh_region_pool_pin(region->id, &base, &size))
-            continue;
     }
 }
 
@@ -76,11 +95,15 @@ static int piece_make(unsigned scope, const struct gh_piece *wanted, const char 
         *why_out = "no memory";
         return ENOMEM;
     }
-    pin_regions(wanted->start, wanted->end, true);
+    if (!pin_regions(wanted->start, wanted->end)) {
+        *why_out = "the memory was freed";
+        gh_piece_give(piece);
+        return EINVAL;
+    }
     int error = gh_gpu_import_piece(scope, (void *)wanted->start, wanted->end - wanted->start, wanted->read_only,
                                     why_out);
     if (error != 0) {
-        pin_regions(wanted->start, wanted->end, false);
+        unpin_regions(wanted->start, wanted->end);
         gh_piece_give(piece);
         return error;
     }
@@ -97,7 +120,7 @@ static void piece_release(unsigned scope, struct gh_piece *piece, bool call_driv
     gh_piece_remove(scope, piece);
     if (call_driver && !piece->suspended)
         gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
-    pin_regions(piece->start, piece->end, false);
+    unpin_regions(piece->start, piece->end);
     gh_piece_give(piece);
 }
 
@@ -150,7 +173,7 @@ static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct gh
     wanted->read_only = wanted->read_only && stays_when_read(at, gap_end);
     struct gh_mapping_part part;
     if (gh_config.mmap && gh_mapping_part_around(at, gap_end, &part)) {
-        // Cut at what is covered already: pieces, and regions of any kind.
+        // Cut at the pieces that there are. No region is in a mapping of the program's.
         const struct gh_piece *before = gh_piece_last_below(scope, at);
         const struct gh_piece *after = gh_piece_first_above(scope, gap_end - 1);
         if (before != NULL && before->end > part.start)

@@ -48,7 +48,3 @@ void gh_stack_watch(uintptr_t start, uintptr_t end) {
     if (have_key)
         pthread_setspecific(key, &stack_start); // any value but NULL runs the destructor
 }
-
-bool gh_stack_is_own(uintptr_t address) {
-    return gettid() != getpid() && find_stack() && address >= stack_start && address < stack_end;
-}

@@ -11,7 +11,4 @@
 // pieces are released when the thread ends. At the door, no lock held; may malloc.
 GH_HIDDEN void gh_stack_watch(uintptr_t start, uintptr_t end);
 
-// Is the address on the calling thread's stack? (The main thread's is not asked for.) May malloc.
-GH_HIDDEN bool gh_stack_is_own(uintptr_t address);
-
 #endif

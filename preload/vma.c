@@ -75,14 +75,12 @@ bool gh_vma_find(uintptr_t address, struct gh_vma *out) {
         if (address < start || address >= end)
             continue;
         const char *permissions = at + 1;
-        const char *name = skip_field(skip_field(skip_field(permissions))); // at the inode
+        const char *inode = skip_field(skip_field(skip_field(permissions)));
         out->start = start;
         out->end = end;
         out->writable = permissions[1] == 'w';
         out->is_private = permissions[3] == 'p';
-        parse(name, 10, &out->inode);
-        name = skip_field(name);
-        out->is_special = name[0] == '[' && strncmp(name, "[anon", 5) != 0;
+        parse(inode, 10, &out->inode);
         found = true;
     }
     if (reader.file >= 0)

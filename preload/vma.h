@@ -12,7 +12,6 @@ struct gh_vma {
     uint64_t inode; // 0: anonymous
     bool writable;
     bool is_private;
-    bool is_special; // the main stack, the brk heap, vdso
 };
 
 // The mapping that holds `address`. False when there is none, or /proc is not there. Allocates

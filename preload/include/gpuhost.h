@@ -32,8 +32,9 @@ GPUHOST_API const char *gpuhost_version(void);
 // excluded program, a late dlopen). A program started without the library has no such function.
 GPUHOST_API int gpuhost_active(void);
 
-// 1 when every byte of [pointer, pointer + size_bytes) lies in imports of every GPU driver scope
-// that the process has opened, and at least one is open; 0 otherwise. A size of 0 asks for the
+// 1 when every byte of [pointer, pointer + size_bytes) is heap that is imported in every GPU driver
+// scope that the process has opened, and at least one is open; 0 otherwise (other memory that the
+// program wrapped itself is not looked at). A size of 0 asks for the
 // one byte at `pointer`. Memory that malloc handed out after the last call through the GPU API
 // may still be waiting for its import; the next such call brings it.
 GPUHOST_API int gpuhost_is_visible(const void *pointer, size_t size_bytes);

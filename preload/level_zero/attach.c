@@ -170,6 +170,8 @@ static void register_context(struct gh_ze_driver *driver, ze_context_handle_t co
         if (scope == GH_NO_SCOPE) {
             if (data != NULL)
                 gh_ze_scope_data_free(data);
+            else
+                say(GH_LOG_WARNING, driver, "64 of its contexts see the heap in place; this one does not");
             return;
         }
         entry->scope_data = data;
@@ -191,6 +193,11 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
         gh_log_once(&said, GH_LOG_WARNING, &line);
         return;
     }
+    // A driver that hands on another driver's functions: the outer one's context is the one.
+    static GH_TLS bool attaching;
+    if (attaching)
+        return;
+    attaching = true;
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); // nobody would release the lock
     gh_lock_acquire(&attach_lock);
@@ -206,6 +213,7 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
         register_context(driver, context);
     gh_lock_release(&attach_lock);
     pthread_setcancelstate(cancel_state, NULL);
+    attaching = false;
     gh_ze_pass(driver);
 }
 

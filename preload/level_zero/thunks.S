@@ -32,6 +32,7 @@ slow:
         .cfi_startproc
         pushq   %rbp
         .cfi_adjust_cfa_offset 8
+        .cfi_offset %rbp, -16
         movq    %rsp, %rbp
         pushq   %rdi
         pushq   %rsi
@@ -72,6 +73,7 @@ slow:
         popq    %rdi
         popq    %rbp
         .cfi_def_cfa %rsp, 8
+        .cfi_restore %rbp
         leaq    gh_ze_thunk_real(%rip), %r11
         jmp     *(%r11, %rax, 8)
         .cfi_endproc

@@ -90,7 +90,6 @@ bool gh_vma_find(uintptr_t address, struct gh_vma *out) {
     out->writable = (*kind & 1) == 0;
     out->is_private = (*kind & 2) == 0;
     out->inode = (*kind & 6) != 0 ? 7 : 0; // shared memory has an inode too
-    out->is_special = false;
     return true;
 }
 

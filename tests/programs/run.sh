@@ -11,11 +11,14 @@
 #     commands="..."    commands that it needs; missing ones mean: install
 #     pypi="..."        PyPI packages, laid into a virtual environment: $PYTHON
 #     probe() { ...; }  optional: fails when something else must be installed
+#     prepare() { ...; } optional: once, before both runs, not preloaded, in the
+#                       folder $prepared, for what must be the same for both
 #     run() { ...; }    the run, in an empty folder; all of it is preloaded
 #     filter() { ...; } optional: stdin to stdout, takes out what differs from
 #                       run to run (times, process ids)
-#     check() { ...; }  optional: more that must hold, not preloaded; $library,
-#                       $root (source tree) and $prog are set
+#     check() { ...; }  optional: more that must hold, not preloaded, in the
+#                       folder of the run with the preload; $library, $root
+#                       (source tree) and $prog are set
 # Adding a program is adding a file; CMake finds it.
 #
 # Exit status: 0 all equal, 1 one is worse (or the test itself is broken),
@@ -125,7 +128,7 @@ once() {
 			PYTHON=$(<"$work/python")
 			export PYTHON
 		fi
-		export HOME=$work/tmp TMPDIR=$work/tmp root prog cache
+		export HOME=$work/tmp TMPDIR=$work/tmp prepared=$work/prepared root prog cache
 		# shellcheck disable=SC2016 # the inner shell expands it
 		exec timeout --kill-after=10 "$limit_seconds" env ${preload:+LD_PRELOAD="$preload"} \
 			bash -c 'set -euo pipefail; source "$prog"; run'
@@ -165,6 +168,15 @@ one() (
 	if ! why=$(install); then
 		printf 'skip: %s: %s\n' "$name" "$why" >&2
 		exit 77
+	fi
+	if declare -F prepare >/dev/null; then
+		rm -rf "$work/prepared"
+		mkdir "$work/prepared"
+		if ! (cd "$work/prepared" && export root prog && set -e && prepare) >"$work/prepare.log" 2>&1 </dev/null; then
+			printf '%s: broken test, it cannot be prepared:\n' "$name" >&2
+			tail -n 20 "$work/prepare.log" >&2
+			exit 1
+		fi
 	fi
 	once without "$prog" ''
 	if [[ $(<"$work/without.status") == 77 ]]; then

@@ -41,6 +41,8 @@ program missing 'commands="no-such-command-at-all"; run() { echo; }'
 program broken 'run() { echo text; false; }'
 program silent 'run() { true; }'
 program late 'run() { echo text; }; check() { echo "not as it should be" >&2; }'
+program prepared 'prepare() { echo "$RANDOM$RANDOM" >number; }; run() { cat "$prepared/number"; }'
+program unprepared 'prepare() { false; }; run() { echo text; }'
 program varying 'run() { echo "it took $RANDOM$RANDOM ms"; }; filter() { sed "s/[0-9]* ms/T ms/"; }'
 
 expect() { # expect STATUS PATTERN LIBRARY PROGRAM
@@ -62,4 +64,6 @@ expect 1 'broken test' harmless broken
 expect 1 'broken test' harmless silent
 expect 1 'not as it should be' harmless late
 expect 0 '| equal' harmless varying
+expect 0 '| equal' harmless prepared
+expect 1 'cannot be prepared' harmless unprepared
 exit "$wrong"
