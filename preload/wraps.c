@@ -149,6 +149,9 @@ static uint32_t search(const struct shard *shard, uint64_t hash, uintptr_t point
     for (uint32_t at = (uint32_t)hash & mask; shard->records[at].count != 0; at = (at + 1) & mask) {
         if (!is_at(&shard->records[at], pointer, scope))
             continue;
+        // Wraps without a context are the older import functions'; neither kind frees the other.
+        if (remove && (shard->records[at].context == NULL) != (context == NULL))
+            continue;
         if (best == UINT32_MAX || is_better(&shard->records[at], &shard->records[best], context, remove))
             best = at;
     }

@@ -214,7 +214,7 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
     gh_lock_release(&attach_lock);
     pthread_setcancelstate(cancel_state, NULL);
     attaching = false;
-    gh_ze_pass(driver);
+    gh_ze_pass();
 }
 
 static void forget_wraps(unsigned scope, ze_context_handle_t context) {
@@ -268,7 +268,6 @@ void gh_ze_fork_child(void) {
     gh_ze_driver_fork_child();
 }
 
-void gh_ze_bring_pending(struct gh_ze_driver *driver) {
-    (void)driver;
+void gh_ze_bring_pending(void) {
     gh_gpu_drain();
 }

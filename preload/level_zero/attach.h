@@ -28,11 +28,11 @@ GH_HIDDEN unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle
 GH_HIDDEN void gh_ze_fork_child(void);
 
 // Brings what is pending; the slow way of every door.
-GH_HIDDEN void gh_ze_bring_pending(struct gh_ze_driver *driver);
+GH_HIDDEN void gh_ze_bring_pending(void);
 
-static inline void gh_ze_pass(struct gh_ze_driver *driver) {
+static inline void gh_ze_pass(void) {
     if (gh_unlikely(gh_gpu_has_pending()))
-        gh_ze_bring_pending(driver);
+        gh_ze_bring_pending();
 }
 
 #endif

@@ -68,7 +68,7 @@ static ze_result_t copy_in_parts(struct gh_ze_driver *driver, ze_command_list_ha
 static ze_result_t gh_append_copy(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
                                   const void *from, size_t size, ze_event_handle_t signal, uint32_t wait_count,
                                   ze_event_handle_t *waits) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     if (gh_likely(is_whole(driver, list, to, size) && is_whole(driver, list, from, size)))
         return gh_ze_real_list(driver).pfnAppendMemoryCopy(list, to, from, size, signal, wait_count, waits);
     ze_result_t result =
@@ -83,7 +83,7 @@ GH_DOOR(ze_result_t, append_copy,
 static ze_result_t gh_append_copy_from(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
                                        ze_context_handle_t source, const void *from, size_t size,
                                        ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     if (gh_likely(is_whole(driver, list, to, size) && is_whole(driver, list, from, size)) || source == NULL)
         return gh_ze_real_list(driver).pfnAppendMemoryCopyFromContext(list, to, source, from, size, signal,
                                                                       wait_count, waits);
@@ -111,7 +111,7 @@ static ze_result_t gh_append_copy_region(struct gh_ze_driver *driver, ze_command
                                          const void *from, const ze_copy_region_t *from_box, uint32_t from_pitch,
                                          uint32_t from_slice, ze_event_handle_t signal, uint32_t wait_count,
                                          ze_event_handle_t *waits) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     bool whole = to_box == NULL || from_box == NULL || to_box->width == 0 || to_box->height == 0 ||
                  from_box->width == 0 || from_box->height == 0;
     uintptr_t to_first = 0;
@@ -146,7 +146,7 @@ GH_DOOR(ze_result_t, append_copy_region,
 static ze_result_t gh_append_fill(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
                                   const void *pattern, size_t pattern_size, size_t size, ze_event_handle_t signal,
                                   uint32_t wait_count, ze_event_handle_t *waits) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     ze_pfnCommandListAppendMemoryFill_t real = gh_ze_real_list(driver).pfnAppendMemoryFill;
     if (gh_likely(is_whole(driver, list, to, size)) || pattern == NULL || pattern_size == 0 || pattern_size > PATTERN_MAX)
         return real(list, to, pattern, pattern_size, size, signal, wait_count, waits);

@@ -80,7 +80,7 @@ static ze_result_t gh_driver_get_function(struct gh_ze_driver *driver, ze_driver
                                           void **out) {
     ze_result_t result = gh_ze_real_driver(driver).pfnGetExtensionFunctionAddress(handle, name, out);
     if (result == ZE_RESULT_SUCCESS && name != NULL && out != NULL)
-        *out = gh_ze_external_pointer_function(driver, handle, name, *out);
+        *out = gh_ze_external_pointer_function(driver, name, *out);
     return result;
 }
 GH_DOOR(ze_result_t, driver_get_function, (ze_driver_handle_t h, const char *n, void **o), (, h, n, o))
@@ -88,7 +88,7 @@ GH_DOOR(ze_result_t, driver_get_function, (ze_driver_handle_t h, const char *n, 
 // Residency goes to every import that the range lies on. A range on none is the driver's.
 static ze_result_t gh_make_resident(struct gh_ze_driver *driver, ze_context_handle_t context, ze_device_handle_t device,
                                     void *pointer, size_t size) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     ze_pfnContextMakeMemoryResident_t real = gh_ze_real_context(driver).pfnMakeMemoryResident;
     unsigned scope = gh_ze_scope_of(driver, context);
     uintptr_t at = (uintptr_t)pointer;

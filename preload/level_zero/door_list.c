@@ -18,7 +18,7 @@ static ze_result_t made(struct gh_ze_driver *driver, ze_context_handle_t context
 
 static ze_result_t gh_list_create(struct gh_ze_driver *driver, ze_context_handle_t context, ze_device_handle_t device,
                                   const ze_command_list_desc_t *descriptor, ze_command_list_handle_t *out) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     return made(driver, context, gh_ze_real_list(driver).pfnCreate(context, device, descriptor, out), out);
 }
 GH_DOOR(ze_result_t, list_create,
@@ -28,7 +28,7 @@ GH_DOOR(ze_result_t, list_create,
 static ze_result_t gh_list_create_immediate(struct gh_ze_driver *driver, ze_context_handle_t context,
                                             ze_device_handle_t device, const ze_command_queue_desc_t *descriptor,
                                             ze_command_list_handle_t *out) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     return made(driver, context, gh_ze_real_list(driver).pfnCreateImmediate(context, device, descriptor, out), out);
 }
 GH_DOOR(ze_result_t, list_create_immediate,

@@ -81,7 +81,7 @@ static ze_result_t gh_alloc_host(struct gh_ze_driver *driver, ze_context_handle_
             return ZE_RESULT_ERROR_NOT_AVAILABLE;
         scope = gh_ze_scope_of(driver, context);
     }
-    gh_ze_pass(driver);
+    gh_ze_pass();
     void *pointer = memmap->pSystemMemory;
     uintptr_t last = (uintptr_t)pointer + memmap->size;
     if (scope == GH_NO_SCOPE || out == NULL)
@@ -152,7 +152,7 @@ GH_DOOR(ze_result_t, free_ext, (ze_context_handle_t c, const ze_memory_free_ext_
 
 static ze_result_t gh_get_properties(struct gh_ze_driver *driver, ze_context_handle_t context, const void *pointer,
                                      ze_memory_allocation_properties_t *properties, ze_device_handle_t *device) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     ze_result_t result = gh_ze_real_mem(driver).pfnGetAllocProperties(context, pointer, properties, device);
     unsigned scope = gh_ze_scope_of(driver, context);
     if (result != ZE_RESULT_SUCCESS || scope == GH_NO_SCOPE || properties == NULL)
@@ -181,7 +181,7 @@ GH_DOOR(ze_result_t, get_properties,
 // the import, or nothing.
 static ze_result_t gh_get_range(struct gh_ze_driver *driver, ze_context_handle_t context, const void *pointer,
                                 void **base_out, size_t *size_out) {
-    gh_ze_pass(driver);
+    gh_ze_pass();
     unsigned scope = gh_ze_scope_of(driver, context);
     struct gh_wrap wrap;
     if (scope != GH_NO_SCOPE && gh_wraps_find((uintptr_t)pointer, scope, &wrap) && !wrap.stale) {

@@ -11,6 +11,7 @@
 #include "../wraps.h"
 #include "attach.h"
 #include "door.h"
+#include "thunks.h"
 #include "wrap.h"
 
 typedef ze_result_t(ZE_APICALL *import_fn)(ze_driver_handle_t, void *, size_t);
@@ -35,7 +36,7 @@ static ze_result_t gh_external_import(struct gh_ze_driver *driver, ze_driver_han
                                       size_t size) {
     if (!gh_ze_is_settled(driver)) // no context yet: attach now, or its import would be in our way
         gh_ze_attach(driver, handle, NULL, 0, NULL);
-    gh_ze_pass(driver);
+    gh_ze_pass();
     unsigned scope = scope_of(driver);
     if (scope == GH_NO_SCOPE)
         return real[driver->slot].import(handle, pointer, size);
@@ -74,9 +75,7 @@ GH_DOOR(ze_result_t, external_import, (ze_driver_handle_t h, void *p, size_t s),
 GH_DOOR(ze_result_t, external_release, (ze_driver_handle_t h, void *p), (, h, p))
 GH_DOOR(ze_result_t, external_base, (ze_driver_handle_t h, void *p, void **b), (, h, p, b))
 
-void *gh_ze_external_pointer_function(struct gh_ze_driver *driver, ze_driver_handle_t handle, const char *name,
-                                      void *driver_function) {
-    (void)handle;
+void *gh_ze_external_pointer_function(struct gh_ze_driver *driver, const char *name, void *driver_function) {
     unsigned slot = driver->slot;
     if (driver_function == NULL)
         return NULL;
@@ -91,6 +90,11 @@ void *gh_ze_external_pointer_function(struct gh_ze_driver *driver, ze_driver_han
     if (strcmp(name, "zexDriverGetHostPointerBaseAddress") == 0) {
         real[slot].base = (base_fn)driver_function;
         return (void *)gh_ze_door_external_base[slot];
+    }
+    // Other commands by name pass the door like those of the tables.
+    if (strncmp(name, "zexCommandList", 14) == 0 || strncmp(name, "zexKernel", 9) == 0) {
+        gh_ze_any_fn thunk = gh_ze_thunk_for_name(slot, name, (gh_ze_any_fn)driver_function);
+        return thunk != NULL ? (void *)thunk : driver_function;
     }
     return driver_function;
 }

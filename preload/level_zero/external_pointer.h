@@ -9,7 +9,6 @@
 #include "driver.h"
 
 // What zeDriverGetExtensionFunctionAddress answers for `name`: our function, or `real`.
-GH_HIDDEN void *gh_ze_external_pointer_function(struct gh_ze_driver *driver, ze_driver_handle_t handle,
-                                                const char *name, void *real);
+GH_HIDDEN void *gh_ze_external_pointer_function(struct gh_ze_driver *driver, const char *name, void *real);
 
 #endif

@@ -52,7 +52,6 @@ slow:
         movups  %xmm6, 96(%rsp)
         movups  %xmm7, 112(%rsp)
         .cfi_def_cfa_register %rbp
-        movl    %eax, %edi
         call    gh_ze_thunk_slow
         movups  (%rsp), %xmm0
         movups  16(%rsp), %xmm1

@@ -3,6 +3,9 @@
 // Which thunk stands for which table entry (thunks.h), and their slow way.
 #include "thunks.h"
 
+#include <string.h>
+
+#include "allocator/lock.h"
 #include "attach.h"
 
 extern GH_HIDDEN const char gh_ze_thunk_code[]; // thunks.S
@@ -43,6 +46,31 @@ void gh_ze_thunk_set(unsigned slot, unsigned table, unsigned place, gh_ze_any_fn
         gh_ze_thunk_real[index] = real;
 }
 
-void gh_ze_thunk_slow(unsigned thunk) {
-    gh_ze_bring_pending(&gh_ze_drivers[thunk / GH_ZE_THUNKS_PER_SLOT]);
+// They use the end of the table of experimental list functions, which has few entries.
+#define NAMED_FIRST 16u
+#define NAMED_COUNT (GH_ZE_THUNKS_LIST_EXP - NAMED_FIRST)
+#define NAME_BYTES 80u
+
+static struct gh_lock names_lock = GH_LOCK_INIT(GH_RANK_WRAPS);
+static char names[GH_ZE_DRIVER_MAX][NAMED_COUNT][NAME_BYTES];
+
+gh_ze_any_fn gh_ze_thunk_for_name(unsigned slot, const char *name, gh_ze_any_fn real) {
+    size_t length = strlen(name);
+    gh_ze_any_fn thunk = NULL;
+    if (length >= NAME_BYTES)
+        return NULL;
+    gh_lock_acquire(&names_lock);
+    for (unsigned i = 0; i < NAMED_COUNT && thunk == NULL; i++) {
+        if (names[slot][i][0] != '\0' && strcmp(names[slot][i], name) != 0)
+            continue;
+        memcpy(names[slot][i], name, length + 1);
+        gh_ze_thunk_set(slot, GH_ZE_TABLE_COMMAND_LIST_EXP, NAMED_FIRST + i, real);
+        thunk = gh_ze_thunk(slot, GH_ZE_TABLE_COMMAND_LIST_EXP, NAMED_FIRST + i);
+    }
+    gh_lock_release(&names_lock);
+    return thunk;
+}
+
+void gh_ze_thunk_slow(void) {
+    gh_ze_bring_pending();
 }

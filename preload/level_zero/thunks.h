@@ -20,7 +20,10 @@
 GH_HIDDEN gh_ze_any_fn gh_ze_thunk(unsigned slot, unsigned table, unsigned place);
 GH_HIDDEN void gh_ze_thunk_set(unsigned slot, unsigned table, unsigned place, gh_ze_any_fn real);
 
+// A thunk for a function that the driver hands out by name. NULL: all are in use.
+GH_HIDDEN gh_ze_any_fn gh_ze_thunk_for_name(unsigned slot, const char *name, gh_ze_any_fn real);
+
 // Called by the thunks when something is pending.
-GH_HIDDEN void gh_ze_thunk_slow(unsigned thunk);
+GH_HIDDEN void gh_ze_thunk_slow(void);
 
 #endif

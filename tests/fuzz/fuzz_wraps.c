@@ -30,6 +30,7 @@ struct model_wrap {
 
 static struct model_wrap wraps[WRAPS];
 static char contexts[FAKE_SCOPES][2];
+static bool kept_ever; // the driver was told to keep an import: then some stay that nobody needs
 
 
 
@@ -76,7 +77,7 @@ static void check_imports(void) {
     for (unsigned scope = 0; scope < FAKE_SCOPES; scope++) {
         for (unsigned i = 0; i < fake_import_end[scope]; i++) {
             const struct fake_import *import = &fake_imports[scope][i];
-            bool needed = import->start == 0 || gh_config.mmap;
+            bool needed = import->start == 0 || gh_config.mmap || kept_ever;
             for (unsigned w = 0; w < WRAPS && !needed; w++)
                 needed = wraps[w].scope == scope && touches(&wraps[w], import->start, import->end);
             FUZZ_CHECK(needed);
@@ -221,12 +222,13 @@ static void finish(void) {
     struct gh_wrap gone;
     FUZZ_CHECK(gh_wraps_is_valid());
     fake_fail_in = 0;
+    fake_keep_in = 0;
     for (unsigned scope = 0; scope < FAKE_SCOPES; scope++) {
         unsigned cursor = 0;
         while (gh_pieces_unwrap_of(NULL, scope, &cursor, &gone))
             forget(&gone);
     }
-    if (gh_config.mmap)
+    if (gh_config.mmap || kept_ever)
         gh_pieces_invalidate(fake_page(0, 0), fake_page(1, FAKE_PAGES - 1) + PAGE);
     for (unsigned scope = 0; scope < FAKE_SCOPES; scope++) {
         for (unsigned i = 0; i < fake_import_end[scope]; i++)
@@ -244,6 +246,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     started = true;
     fake_reset();
     memset(wraps, 0, sizeof(wraps));
+    kept_ever = false;
     gh_own_maps_fork_child();
     gh_config.mmap = fuzz_byte(&input) & 1;
     if (gh_config.mmap) {
@@ -257,7 +260,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         case 3: unmake(fuzz_byte(&input), what & 127); break;
         case 4: if (what > 200) unmake(fuzz_byte(&input), what); break;
         case 5: case 6: change(&input, what); break;
-        default: fake_fail_in = what / 32 % 4 + 1; break;
+        default:
+            if ((what & 128) != 0)
+                fake_keep_in = what / 32 % 4 + 1, kept_ever = true;
+            else
+                fake_fail_in = what / 32 % 4 + 1;
+            break;
         }
         check_all();
     }

@@ -17,6 +17,7 @@
 struct fake_import fake_imports[FAKE_SCOPES][FAKE_IMPORTS];
 unsigned fake_import_end[FAKE_SCOPES];
 unsigned fake_fail_in;
+unsigned fake_keep_in;
 unsigned fake_refusals;
 long fake_pins[2];
 
@@ -51,6 +52,7 @@ void fake_reset(void) {
     memset(kinds, 0, sizeof(kinds));
     memset(fake_pins, 0, sizeof(fake_pins));
     fake_fail_in = 0;
+    fake_keep_in = 0;
     fake_refusals = 0;
 }
 
@@ -163,17 +165,22 @@ int gh_gpu_import_piece(unsigned scope, void *base, size_t size, bool read_only,
     return 0;
 }
 
-void gh_gpu_release_piece(unsigned scope, void *base, size_t size) {
+int gh_gpu_release_piece(unsigned scope, void *base, size_t size) {
     FUZZ_CHECK(locked);
+    if (fake_keep_in != 0 && --fake_keep_in == 0) {
+        fake_refusals++;
+        return EIO;
+    }
     for (unsigned i = 0; i < fake_import_end[scope]; i++) {
         struct fake_import *import = &fake_imports[scope][i];
         if (import->start == (uintptr_t)base) {
             FUZZ_CHECK(import->end == import->start + size);
             import->start = 0;
-            return;
+            return 0;
         }
     }
     FUZZ_CHECK(!"a release of something that is not imported");
+    return EINVAL;
 }
 
 bool gh_region_pool_pin(uint16_t id, uintptr_t *base_out, size_t *size_out) {
@@ -188,4 +195,8 @@ void gh_region_pool_unpin(uint16_t id) {
     long *pins = &fake_pins[id == regions[0]->id ? 0 : 1];
     FUZZ_CHECK(*pins > 0);
     --*pins;
+}
+
+bool gh_gpu_is_closing(void) {
+    return false;
 }

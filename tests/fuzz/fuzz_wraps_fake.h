@@ -27,6 +27,7 @@ struct fake_import {
 extern struct fake_import fake_imports[FAKE_SCOPES][FAKE_IMPORTS];
 extern unsigned fake_import_end[FAKE_SCOPES]; // the entries in use lie below
 extern unsigned fake_fail_in; // the n-th import from now is refused
+extern unsigned fake_keep_in; // the same for a release
 extern unsigned fake_refusals;
 extern long fake_pins[2]; // of the regions
 
