@@ -154,6 +154,10 @@ char *gh_os_no_variable(const char *name) {
     return NULL;
 }
 
+char *gh_os_no_secure_variable(const char *name) {
+    return gh_os_no_variable(name);
+}
+
 long gh_os_no_link(const char *path, char *buffer, size_t size_bytes) {
     (void)path, (void)buffer, (void)size_bytes;
     errno = ENOENT;

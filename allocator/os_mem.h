@@ -41,6 +41,7 @@ GH_HIDDEN int gh_os_madvise(void *address, size_t size_bytes, int advice);
 
 // The environment and the links that it sees: none.
 GH_HIDDEN char *gh_os_no_variable(const char *name);
+GH_HIDDEN char *gh_os_no_secure_variable(const char *name);
 GH_HIDDEN long gh_os_no_link(const char *path, char *buffer, size_t size_bytes);
 
 GH_HIDDEN void gh_os_advise_hugepage(void *address, size_t size_bytes);

@@ -19,7 +19,7 @@ if(NOT listing MATCHES "malloc_conf_2_conf_harder")
   message(FATAL_ERROR "${ARCHIVE} is not jemalloc 5.3 or newer")
 endif()
 # Its options come from us alone: not from MALLOC_CONF, not from /etc/malloc.conf.
-string(APPEND renames "getenv gh_os_no_variable\nsecure_getenv gh_os_no_variable\nreadlink gh_os_no_link\n")
+string(APPEND renames "getenv gh_os_no_variable\nsecure_getenv gh_os_no_secure_variable\nreadlink gh_os_no_link\n")
 string(APPEND renames "mmap gh_os_mmap\nmunmap gh_os_munmap\nmadvise gh_os_madvise\n")
 file(WRITE ${RESULT}.symbols "${renames}")
 execute_process(COMMAND ${OBJCOPY} --redefine-syms=${RESULT}.symbols ${ARCHIVE} ${RESULT} RESULT_VARIABLE failed)
