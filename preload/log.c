@@ -5,9 +5,11 @@
 #include "log.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -77,21 +79,39 @@ void gh_log_start(void) {
     errno = saved_errno;
 }
 
-static void write_all(const char *bytes, size_t length) {
-    int saved_errno = errno;
+static bool is_our_stderr(void) {
     struct stat status;
-    if (stderr_known && syscall(SYS_fstat, STDERR_FILENO, &status) == 0 && status.st_dev == stderr_device &&
-        status.st_ino == stderr_inode) {
-        while (length != 0) {
-            long written = syscall(SYS_write, STDERR_FILENO, bytes, length);
-            if (written < 0 && errno == EINTR)
-                continue;
-            if (written <= 0)
-                break;
-            bytes += written;
-            length -= (size_t)written;
-        }
+    return stderr_known && syscall(SYS_fstat, STDERR_FILENO, &status) == 0 && status.st_dev == stderr_device &&
+           status.st_ino == stderr_inode;
+}
+
+// A reader of stderr that is gone must not end the program for a line of ours: SIGPIPE is held
+// back, and taken when this write caused it.
+static void write_all(const char *bytes, size_t length) {
+    const uint64_t pipe_signal = UINT64_C(1) << (SIGPIPE - 1); // the kernel's form of a signal set
+    uint64_t before = 0;
+    uint64_t pending = 0;
+    int saved_errno = errno;
+    if (!is_our_stderr()) {
+        errno = saved_errno;
+        return;
     }
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &pipe_signal, &before, sizeof(before));
+    syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+    while (length != 0) {
+        long written = syscall(SYS_write, STDERR_FILENO, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0 && errno == EPIPE && (pending & pipe_signal) == 0) {
+            const struct timespec at_once = { 0, 0 };
+            syscall(SYS_rt_sigtimedwait, &pipe_signal, NULL, &at_once, sizeof(pipe_signal));
+        }
+        if (written <= 0)
+            break;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
     errno = saved_errno;
 }
 

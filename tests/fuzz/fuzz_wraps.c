@@ -129,6 +129,7 @@ static void make(struct fuzz_input *input, uint8_t what) {
         return;
     made.context = &contexts[made.scope][what >> 6 & 1];
     unsigned refusals = fake_refusals;
+    fake_keep_in = 0; // no release here but of read-only pieces, to import them again
     struct gh_wrap record = { .pointer = made.pointer, .size_bytes = made.bytes, .context = made.context, .count = 1,
                               .scope = (uint16_t)made.scope };
     bool writable = gh_gpu_covers(made.scope, (void *)made.pointer, made.bytes);
@@ -198,6 +199,7 @@ static void change(struct fuzz_input *input, uint8_t what) {
     uintptr_t start = fake_page(window, page);
     uintptr_t end = start + pages * PAGE;
     unsigned refusals = fake_refusals;
+    fake_keep_in = 0; // of memory that goes away, what a driver keeps is lost
     for (uintptr_t at = start; at < end; at += PAGE) { // the door keeps imported heap out of this
         if (gh_region_find((void *)at) != NULL)
             return;

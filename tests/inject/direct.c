@@ -177,9 +177,10 @@ static int run_in_child(const char *driver) {
 static unsigned runs;
 static unsigned bad;
 
-// n = 1, 2, ... until nothing fails.
-static void loop(const char *driver, const char *label) {
-    const unsigned most = 400;
+#define EVERY 400u
+
+// n = 1, 2, ... until nothing fails, or to `most`.
+static void loop(const char *driver, const char *label, unsigned most) {
     for (fail_at = 1; fail_at <= most; fail_at++) {
         char fault[96];
         if (*label != '\0') {
@@ -195,13 +196,16 @@ static void loop(const char *driver, const char *label) {
             bad++;
         }
     }
-    printf("inject: %s: still failing after %u calls\n", kind, most);
-    bad++;
+    if (most == EVERY) {
+        printf("inject: %s: still failing after %u calls\n", kind, most);
+        bad++;
+    }
 }
 
 int main(int argc, char **argv) {
-    static const char *const codes[] = { "0x70000001", "0x70000002", "0x70000003", "0x78000001", "0x78000003",
-                                         "0x78000004", "0x78000008", "0x7ffffffe" };
+    // Each kind of answer that the library tells apart, for every n; the other codes for n = 1, 2, 3.
+    static const char *const codes[] = { "0x70000002", "0x78000003", "0x7ffffffe", "0x70000001", "0x70000003",
+                                         "0x78000001", "0x78000004", "0x78000008" };
     if (argc != 3)
         return 2;
     kind = argv[2];
@@ -218,12 +222,12 @@ int main(int argc, char **argv) {
         world.keeps_imports = strcmp(kind, "zeMemFree") == 0;
         setenv("GHSIM_STRICT", world.keeps_imports ? "refuse" : "abort", 1);
         for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-            loop(argv[1], codes[i]);
+            loop(argv[1], codes[i], i < 3 ? EVERY : 3);
     } else {
-        loop(argv[1], "");
+        loop(argv[1], "", EVERY);
         from = true;
         world.single = false;
-        loop(argv[1], "");
+        loop(argv[1], "", EVERY);
     }
     printf("FIGURE inject_%s_runs %u runs\n", kind, runs);
     return bad == 0 ? 0 : 1;

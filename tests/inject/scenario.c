@@ -53,8 +53,8 @@ static bool holds(const struct slot *slot, size_t bytes) {
 }
 
 static size_t any_size(void) {
-    static const size_t largest[] = { 64, 2048, 32768, 300000, 6000000 };
-    return 1 + below(largest[below(40) == 0 ? 4 : below(4)]);
+    static const size_t largest[] = { 64, 2048, 20000, 80000, 5000000 };
+    return 1 + below(largest[below(60) == 0 ? 4 : below(4)]);
 }
 
 // A block, or NULL because something failed; what fails once works the second time.
@@ -99,7 +99,7 @@ static void resize(const struct world *world, struct slot *slot) {
 
 void scenario_heap(const struct world *world) {
     random_state = 88172645463325252u;
-    for (unsigned i = 0; i < 400; i++) {
+    for (unsigned i = 0; i < 200; i++) {
         struct slot *slot = &slots[below(SLOTS)];
         if (slot->at == NULL) {
             refill(world, slot);

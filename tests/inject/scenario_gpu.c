@@ -181,12 +181,12 @@ void scenario_gpu(const struct world *in) {
     unsigned char *area = mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (area != MAP_FAILED && (first.good || first.handle == NULL) && (second.good || second.handle == NULL))
         use_area(area);
-    use_heap(&second, 40000000); // a region of its own, which comes and goes
+    use_heap(&second, 20000000); // a region of its own, which comes and goes
     use_heap(&first, 24000);
     bool left = area != MAP_FAILED && second.good && wrap(&second, area + PAGE, 3 * PAGE, false);
     fill(&second, area + PAGE, 3 * PAGE, left);
     close_place(&second); // with a live wrap
-    use_heap(&first, 3000000);
+    use_heap(&first, 1000000);
     check_leaks();
     if (area != MAP_FAILED && !world->keeps_imports)
         world->unmap(area, 12 * PAGE);
