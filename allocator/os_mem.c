@@ -24,8 +24,18 @@
 // process with RLIMIT_AS may not have.
 #define GH_OS_HINT_TRIES 8
 
+// jemalloc does not look at the answer of its first small mappings, made while it boots: when the
+// kernel has no memory then, they get these pages, and the boot fails in order.
+#define SPARE_BYTES (24 * GH_PAGE_SIZE)
+static _Alignas(4096) char spare[SPARE_BYTES];
+static _Atomic size_t spare_used;
+
+static bool is_spare(const void *address) {
+    return (uintptr_t)address - (uintptr_t)spare < SPARE_BYTES;
+}
+
 int gh_os_munmap(void *address, size_t size_bytes) {
-    return (int)syscall(SYS_munmap, address, size_bytes);
+    return is_spare(address) ? 0 : (int)syscall(SYS_munmap, address, size_bytes);
 }
 
 int gh_os_madvise(void *address, size_t size_bytes, int advice) {
@@ -33,7 +43,14 @@ int gh_os_madvise(void *address, size_t size_bytes, int advice) {
 }
 
 void *gh_os_mmap(void *address, size_t size_bytes, int protection, int flags, int file, long offset) {
-    return (void *)(uintptr_t)syscall(SYS_mmap, address, size_bytes, protection, flags, file, offset);
+    void *mapped = (void *)(uintptr_t)syscall(SYS_mmap, address, size_bytes, protection, flags, file, offset);
+    if (gh_unlikely(mapped == MAP_FAILED) && address == NULL && size_bytes <= SPARE_BYTES) {
+        size_t start = atomic_fetch_add_explicit(&spare_used, gh_align_up(size_bytes, GH_PAGE_SIZE),
+                                                 memory_order_relaxed);
+        if (start + size_bytes <= SPARE_BYTES)
+            mapped = spare + start;
+    }
+    return mapped;
 }
 
 static struct gh_os_release_ops release = { gh_os_munmap, gh_os_madvise };

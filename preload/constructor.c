@@ -6,8 +6,8 @@
 #include "lifecycle.h"
 #include "stats.h"
 
-// 101 is the first priority that is not the implementation's: before jemalloc's own constructor,
-// which would boot it without our options.
+// 101 is the first priority that is not the implementation's: before constructors that come with
+// whatever else is linked in.
 __attribute__((constructor(101))) static void construct(void) {
     // Nobody has called our malloc yet: make sure that somebody will. libc is made to call the
     // program's malloc. Addresses are not compared, they may be entries of the program's linkage

@@ -102,8 +102,13 @@ int gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes) {
     int error = 0;
     if (scopes[scope].ops != NULL)
         error = scopes[scope].ops->release(scopes[scope].data, base, size_bytes);
-    if (error != 0)
-        gh_log(GH_LOG_ERROR, "a driver refused to release an import that a wrap made; it is kept for later wraps");
+    if (error != 0) {
+        static atomic_flag said = ATOMIC_FLAG_INIT;
+        struct gh_text line;
+        gh_text_start(&line);
+        gh_text_add(&line, "a driver refused to release an import that a wrap made; it is kept for later wraps");
+        gh_log_once(&said, GH_LOG_ERROR, &line);
+    }
     if (waits_for_pieces) {
         waits_for_pieces = false;
         raise_pending();

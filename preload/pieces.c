@@ -136,8 +136,12 @@ static int piece_make_writable(unsigned scope, struct gh_piece *piece, const cha
     size_t size = piece->end - piece->start;
     if (is_protected(piece->start))
         return 0;
-    gh_gpu_release_piece(scope, base, size);
-    int error = gh_gpu_import_piece(scope, base, size, false, why_out);
+    int error = gh_gpu_release_piece(scope, base, size);
+    if (error != 0) {
+        *why_out = "the driver does not let a read-only import go";
+        return error;
+    }
+    error = gh_gpu_import_piece(scope, base, size, false, why_out);
     if (error == 0) {
         piece->read_only = false;
         return 0;
@@ -171,6 +175,10 @@ static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct gh
     wanted->refs = 1;
     wanted->kept = false;
     wanted->read_only = wanted->read_only && stays_when_read(at, gap_end);
+    struct gh_vma vma;
+    if (wanted->read_only && gh_vma_find(at, &vma) && vma.end < gap_end)
+        gap_end = vma.end; // a read-only piece is of one mapping, so that one look tells its protection
+    wanted->end = gap_end;
     struct gh_mapping_part part;
     if (gh_config.mmap && gh_mapping_part_around(at, gap_end, &part)) {
         // Cut at the pieces that there are. No region is in a mapping of the program's.
@@ -194,7 +202,6 @@ static int import_gap(unsigned scope, uintptr_t at, uintptr_t gap_end, struct gh
     int error = piece_make(scope, wanted, why_out);
     // A driver takes memory that the program cannot write to only when asked for no more, and
     // not together with other memory: one mapping at a time.
-    struct gh_vma vma;
     if (error == 0 || wanted->read_only || !gh_vma_find(at, &vma) || (vma.writable && vma.end >= gap_end))
         return error;
     wanted->end = gh_min(gap_end, vma.end);

@@ -13,10 +13,12 @@ import re
 import resource
 import subprocess
 import sys
+import time
 import uuid
 
 LINES_MOST = 6
 TIMEOUT = 40
+WORKERS = len(os.sched_getaffinity(0))
 what, library, shim, victim, gpu, npu = sys.argv[1:7]
 bad = []
 runs = 0
@@ -66,7 +68,7 @@ def loop(name, driver, variables, spec):
 
 
 def in_parallel(jobs):
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         for job in [pool.submit(*job) for job in jobs]:
             job.result()
 
@@ -134,7 +136,7 @@ def memory_group(mebibytes):
         except OSError:
             continue
         try:
-            with open(os.path.join(folder, file), "w", encoding="ascii") as out:
+            with open(os.path.join(folder, file), "r+", encoding="ascii") as out:  # the kernel makes it
                 out.write(str(mebibytes << 20))
             return folder
         except OSError:
@@ -146,7 +148,9 @@ def limits():
     def compare(name, driver, limit):
         bare = start(driver, {"INJECT_REFUSES": "1"}, limit, preload=False)
         ours = start(driver, {"INJECT_REFUSES": "1"}, limit)
-        if bare[0] == 0:
+        if ours[0] == 127 and "failed to map segment" in ours[2]:
+            print(f"{name}: too little for the dynamic linker to map the library")
+        elif bare[0] == 0:
             judge(name, ours)
         elif ours[0] < 0 and ours[0] != bare[0]:
             judge(f"{name} (status {bare[0]} without)", ours)
@@ -179,7 +183,12 @@ def limits():
 
     compare("cgroup memory 96 MiB", gpu, enter)
     compare("cgroup memory 96 MiB, no GPU", None, enter)
-    os.rmdir(folder)
+    for _ in range(50):  # what left it may still be on its way out
+        try:
+            os.rmdir(folder)
+            return
+        except OSError:
+            time.sleep(0.1)
 
 
 {"calls": calls, "functions": functions, "switches": switches, "limits": limits}[what]()
