@@ -63,6 +63,7 @@ run 'statistics nowhere' env GPUHOST_STATS=/nonexistent/%p true
 run 'unknown option' env GPUHOST_NONE=1 GPUHOST_DECAY_MS=x GPUHOST_LIMIT=1Q GPUHOST_LOG=what GPUHOST_BACKEND=x true
 run excluded env GPUHOST_EXCLUDE=true:false true
 run disabled env GPUHOST_ENABLE=0 ls -l "$root"
+# shellcheck disable=SC2016 # for the inner shell
 run shell bash -c 'for i in 1 2 3; do x=$(echo $i | sed s/1/2/); done; echo "$x"'
 run python python3 -c 'import json, threading, subprocess
 [t.start() for t in [threading.Thread(target=lambda: json.dumps(list(range(20000)))) for _ in range(4)]]

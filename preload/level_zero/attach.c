@@ -103,7 +103,7 @@ static enum gh_ze_answer probe_driver_wide(struct gh_ze_driver *driver, ze_conte
         if (gh_ze_memmap_ops.release(&scope, page, GH_PAGE_SIZE) != 0)
             page = NULL; // still the driver's; one page is lost
     } else if (error == ENOTSUP) {
-        wide = GH_ZE_YES; // it will refuse the heap too, and say why once
+        driver->refused_probes++;
     }
     gh_gpu_unlock();
     if (page != NULL)
@@ -111,10 +111,18 @@ static enum gh_ze_answer probe_driver_wide(struct gh_ze_driver *driver, ze_conte
     return wide;
 }
 
+#define REFUSALS_THAT_COUNT 2u
+
+// Or never, when the driver has said often enough that it takes no imports.
 static void try_again_later(struct gh_ze_driver *driver, const char *what) {
     if (driver->own_context != NULL)
         gh_ze_real_context(driver).pfnDestroy(driver->own_context);
     driver->own_context = NULL;
+    if (driver->refused_probes >= REFUSALS_THAT_COUNT) {
+        say(GH_LOG_WARNING, driver, "refuses imports of host memory; its devices do not see the heap in place (a newer "
+                                    "driver may; GPUHOST_BACKEND=none stops the attempts)");
+        return;
+    }
     say(GH_LOG_WARNING, driver, what);
     atomic_store_explicit(&driver->state, GH_ZE_NEW, memory_order_release);
 }
