@@ -9,6 +9,7 @@
 
 #include "extent_hooks.h"
 #include "lock.h"
+#include "os_mem.h"
 
 // Whatever I1, I2 and I5 need is said here, in the last of the sources that jemalloc reads:
 // retain:false        free extents come back through our hook, adjacent ones merge
@@ -115,14 +116,29 @@ static int drop_smallest_class(void) {
     return gh_je_nallocx(1, 0) == 16 ? 0 : ENOTSUP;
 }
 
+// jemalloc does not look whether it got memory for a thread's cache, so the first region must be
+// there before the first block is asked for. One page holds it: a small process does not map and
+// unmap its only region over and over either.
+static int anchor_first_region(void) {
+    bool zeroed;
+    return gh_region_pool_take(&heap_pool, GH_PAGE_SIZE, GH_PAGE_SIZE, &zeroed) == NULL ? ENOMEM : 0;
+}
+
+// Metadata of an arena or two, the first thread's cache, and a small region.
+#define ROOM_TO_START (8 * GH_MIB)
+
 int gh_arena_set_start(const struct gh_arena_options *options) {
+    if (!gh_os_has_room(ROOM_TO_START))
+        return ENOMEM;
     configure(options);
     unsigned arenas = 0;
     size_t length = sizeof(arenas);
     int error = gh_je_mallctl("opt.narenas", &arenas, &length, NULL, 0); // boots jemalloc
     for (unsigned index = 0; error == 0 && index < arenas; index++)
         error = hook_arena(index) != 0 ? ENOMEM : give_large_extents(index);
-    return error == 0 ? drop_smallest_class() : error;
+    if (error == 0)
+        error = drop_smallest_class();
+    return error == 0 ? anchor_first_region() : error;
 }
 
 int gh_arena_set_plain_flags(void) {

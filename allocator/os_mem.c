@@ -133,6 +133,15 @@ void *gh_os_map(size_t size_bytes, size_t alignment, size_t guard_bytes) {
     return place;
 }
 
+bool gh_os_has_room(size_t size_bytes) {
+    int saved_errno = errno;
+    void *probe = map_raw(NULL, size_bytes, PROT_READ | PROT_WRITE, 0);
+    if (probe != NULL)
+        syscall(SYS_munmap, probe, size_bytes);
+    errno = saved_errno;
+    return probe != NULL;
+}
+
 void *gh_os_map_table(size_t size_bytes) {
     int saved_errno = errno;
     void *table = map_raw(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);

@@ -12,6 +12,9 @@
 // NULL when the kernel says no.
 GH_HIDDEN void *gh_os_map(size_t size_bytes, size_t alignment, size_t guard_bytes);
 
+// Would the kernel map so much now? For start-up, where jemalloc does not look at every answer.
+GH_HIDDEN bool gh_os_has_room(size_t size_bytes);
+
 // For tables: reserves no swap, is not dumped with core files, costs only what is touched.
 GH_HIDDEN void *gh_os_map_table(size_t size_bytes);
 

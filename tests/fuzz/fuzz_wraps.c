@@ -150,7 +150,7 @@ static void forget(const struct gh_wrap *gone) {
         if (wrap->pointer != gone->pointer || wrap->bytes != gone->size_bytes || wrap->scope != gone->scope ||
             wrap->context != gone->context || (gone->stale && !wrap->may_be_stale))
             continue;
-        if (best == NULL || (wrap->may_be_stale && !best->may_be_stale))
+        if (best == NULL || (!wrap->may_be_stale && best->may_be_stale))
             best = wrap;
     }
     FUZZ_CHECK(best != NULL);
