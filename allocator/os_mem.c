@@ -34,7 +34,21 @@ static bool is_spare(const void *address) {
     return (uintptr_t)address - (uintptr_t)spare < SPARE_BYTES;
 }
 
+// What one thread gives back, the kernel may hand to the next. ThreadSanitizer does not see that
+// order in raw system calls and would report the two as a race.
+#ifdef __SANITIZE_THREAD__
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+static char kernel_order;
+#define GH_BEFORE_UNMAP() __tsan_release(&kernel_order)
+#define GH_AFTER_MAP() __tsan_acquire(&kernel_order)
+#else
+#define GH_BEFORE_UNMAP() ((void)0)
+#define GH_AFTER_MAP() ((void)0)
+#endif
+
 int gh_os_munmap(void *address, size_t size_bytes) {
+    GH_BEFORE_UNMAP();
     return is_spare(address) ? 0 : (int)syscall(SYS_munmap, address, size_bytes);
 }
 
@@ -44,6 +58,7 @@ int gh_os_madvise(void *address, size_t size_bytes, int advice) {
 
 void *gh_os_mmap(void *address, size_t size_bytes, int protection, int flags, int file, long offset) {
     void *mapped = (void *)(uintptr_t)syscall(SYS_mmap, address, size_bytes, protection, flags, file, offset);
+    GH_AFTER_MAP();
     if (gh_unlikely(mapped == MAP_FAILED) && address == NULL && size_bytes <= SPARE_BYTES) {
         size_t start = atomic_fetch_add_explicit(&spare_used, gh_align_up(size_bytes, GH_PAGE_SIZE),
                                                  memory_order_relaxed);
@@ -69,6 +84,7 @@ static _Atomic uintptr_t place_hint; // racy on purpose: a wrong hint costs one 
 
 static void *map_raw(void *address, size_t size_bytes, int protection, int flags) {
     long result = syscall(SYS_mmap, address, size_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0L);
+    GH_AFTER_MAP();
     return result == -1 ? NULL : (void *)(uintptr_t)result;
 }
 
