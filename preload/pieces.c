@@ -288,7 +288,7 @@ bool gh_pieces_unwrap(uintptr_t pointer, unsigned scope, void *context, struct g
     return taken == GH_WRAPS_TAKEN;
 }
 
-bool gh_pieces_unwrap_of(void *context, unsigned scope, unsigned *cursor, struct gh_wrap *out) {
+bool gh_pieces_unwrap_of(void *context, unsigned scope, struct gh_wraps_cursor *cursor, struct gh_wrap *out) {
     gh_gpu_lock();
     bool found = gh_wraps_remove_of(context, scope, cursor, out);
     if (found)

@@ -18,6 +18,7 @@
 extern GH_HIDDEN _Atomic size_t gh_pieces_count;
 
 struct gh_wrap;
+struct gh_wraps_cursor;
 
 // Sees to it that the wrap's pages are covered in its scope: imports what no import covers yet, in
 // as few pieces as possible, takes references, and enters the wrap into the table (wraps.h); its
@@ -29,7 +30,7 @@ GH_HIDDEN int gh_pieces_wrap(struct gh_wrap *wrap, bool read_only, bool *writabl
 // Takes a wrap off the table and gives back what it holds; which one: gh_wraps_remove, or any of
 // the context. False when there is none.
 GH_HIDDEN bool gh_pieces_unwrap(uintptr_t pointer, unsigned scope, void *context, struct gh_wrap *out);
-GH_HIDDEN bool gh_pieces_unwrap_of(void *context, unsigned scope, unsigned *cursor, struct gh_wrap *out);
+GH_HIDDEN bool gh_pieces_unwrap_of(void *context, unsigned scope, struct gh_wraps_cursor *cursor, struct gh_wrap *out);
 
 enum gh_segment_kind { GH_SEGMENT_NONE, GH_SEGMENT_REGION, GH_SEGMENT_PIECE };
 

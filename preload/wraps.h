@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The live wraps: what the program imported itself and will free. A hash table of records by
-// pointer and scope, in shards with a lock each, so that wraps of different blocks on different
-// threads do not meet. Knows nothing of regions, pieces or drivers.
+// The live wraps: what the program imported itself and will free. Wraps of different blocks on
+// different threads share no lock, and those that lie in regions take none. Knows nothing of
+// regions, pieces or drivers.
 //
 // Its memory is mapped by itself: it may be used while the heap is being looked at, and a wrap
 // costs no malloc. Not inside a jemalloc hook.
@@ -39,8 +39,12 @@ GH_HIDDEN enum gh_wraps_taken gh_wraps_remove(uintptr_t pointer, unsigned scope,
 GH_HIDDEN bool gh_wraps_find(uintptr_t pointer, unsigned scope, struct gh_wrap *out);
 
 // Takes off any one wrap of this context; false when none is left. NULL: of the whole scope.
-// `*cursor` is 0 at first and remembers how far the search came.
-GH_HIDDEN bool gh_wraps_remove_of(void *context, unsigned scope, unsigned *cursor, struct gh_wrap *out);
+// The cursor is all 0 at first and remembers how far the search came.
+struct gh_wraps_cursor {
+    uintptr_t page;
+    unsigned shard;
+};
+GH_HIDDEN bool gh_wraps_remove_of(void *context, unsigned scope, struct gh_wraps_cursor *cursor, struct gh_wrap *out);
 
 // Wraps with pieces that touch [start, end): marks them stale; counts those that are not older
 // than `sequence`. Both look at every wrap there is.

@@ -22,6 +22,9 @@
 
 static struct gh_lock attach_lock = GH_LOCK_INIT(GH_RANK_LIFE);
 
+GH_TLS bool gh_ze_in_driver;
+static atomic_bool made_as_orphan; // a context, in this fork child
+
 static void say(int level, const struct gh_ze_driver *driver, const char *what) {
     struct gh_text line;
     gh_text_start(&line);
@@ -193,6 +196,7 @@ static void register_context(struct gh_ze_driver *driver, ze_context_handle_t co
 void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_context_handle_t context,
                   uint32_t device_count, ze_device_handle_t *devices) {
     if (gh_gpu_is_orphan()) {
+        atomic_store_explicit(&made_as_orphan, true, memory_order_relaxed);
         static atomic_flag said = ATOMIC_FLAG_INIT;
         struct gh_text line;
         gh_text_start(&line);
@@ -201,11 +205,9 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
         gh_log_once(&said, GH_LOG_WARNING, &line);
         return;
     }
-    // A driver that hands on another driver's functions: the outer one's context is the one.
-    static GH_TLS bool attaching;
-    if (attaching)
+    if (gh_ze_in_driver)
         return;
-    attaching = true;
+    gh_ze_in_driver = true;
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); // nobody would release the lock
     gh_lock_acquire(&attach_lock);
@@ -220,14 +222,14 @@ void gh_ze_attach(struct gh_ze_driver *driver, ze_driver_handle_t handle, ze_con
     if (driver->per_context && context != NULL && gh_ze_scope_of(driver, context) == GH_NO_SCOPE)
         register_context(driver, context);
     gh_lock_release(&attach_lock);
+    gh_ze_in_driver = false;
     pthread_setcancelstate(cancel_state, NULL);
-    attaching = false;
     gh_ze_pass();
 }
 
 static void forget_wraps(unsigned scope, ze_context_handle_t context) {
     struct gh_wrap wrap;
-    unsigned cursor = 0;
+    struct gh_wraps_cursor cursor = { 0 };
     while (gh_pieces_unwrap_of(context, scope, &cursor, &wrap))
         gh_ze_wrap_ended(&wrap);
 }
@@ -251,6 +253,10 @@ void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t context) {
     }
     gh_lock_release(&attach_lock);
     pthread_setcancelstate(cancel_state, NULL);
+}
+
+bool gh_ze_has_only_parents(void) {
+    return gh_gpu_is_orphan() && !atomic_load_explicit(&made_as_orphan, memory_order_relaxed);
 }
 
 bool gh_ze_is_settled(const struct gh_ze_driver *driver) {

@@ -166,7 +166,7 @@ static void unmake(uint8_t which, uint8_t what) {
     unsigned scope = what >> 5 & 1;
     void *context = &contexts[scope][what >> 6 & 1];
     if ((what & 128) != 0) {
-        unsigned cursor = 0;
+        struct gh_wraps_cursor cursor = { 0 };
         while (gh_pieces_unwrap_of(context, scope, &cursor, &gone)) {
             FUZZ_CHECK(gone.context == context);
             forget(&gone);
@@ -226,7 +226,7 @@ static void finish(void) {
     fake_fail_in = 0;
     fake_keep_in = 0;
     for (unsigned scope = 0; scope < FAKE_SCOPES; scope++) {
-        unsigned cursor = 0;
+        struct gh_wraps_cursor cursor = { 0 };
         while (gh_pieces_unwrap_of(NULL, scope, &cursor, &gone))
             forget(&gone);
     }

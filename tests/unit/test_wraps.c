@@ -145,7 +145,7 @@ Test(wraps, random_against_a_list) {
     for (unsigned scope = 0; scope < 3; scope++) {
         for (int c = 0; c < 5; c++) {
             struct gh_wrap got;
-            unsigned cursor = 0;
+            struct gh_wraps_cursor cursor = { 0 };
             void *context = c == 4 ? NULL : &contexts[c];
             while (gh_wraps_remove_of(context, scope, &cursor, &got)) {
                 cr_assert(context == NULL || got.context == context);
@@ -219,6 +219,63 @@ Test(wraps, threads) {
     pthread_t threads[8];
     for (uintptr_t i = 0; i < 8; i++)
         cr_assert_eq(pthread_create(&threads[i], NULL, churn, (void *)((i + 1) << 30)), 0);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    check_counts();
+}
+
+// More contexts than there are numbers for, at pages that wraps of several kinds share, and
+// pointers that no page starts at.
+Test(wraps, many_contexts) {
+    static char many[2000];
+    struct gh_wrap got;
+    for (unsigned i = 0; i < sizeof(many); i++) {
+        struct gh_wrap wrap = {
+            .pointer = (1 + i % 50) * PAGE + (i % 7 == 0 ? 64 : 0),
+            .size_bytes = i % 11 == 0 ? 100 : PAGE,
+            .context = &many[i],
+            .scope = (uint16_t)(i % 3),
+            .count = 1,
+        };
+        cr_assert_eq(gh_wraps_add(&wrap), 0);
+        list[list_count++] = wrap;
+    }
+    check_counts();
+    for (unsigned i = 0; i < sizeof(many); i += 2) { // half of them one by one
+        cr_assert_eq(gh_wraps_remove(list[i].pointer, list[i].scope, list[i].context, false, &got), GH_WRAPS_TAKEN);
+        cr_assert_eq(got.context, list[i].context);
+        cr_assert_eq(got.size_bytes, list[i].size_bytes);
+    }
+    for (unsigned i = 1; i < sizeof(many); i += 2) { // the others with their contexts
+        struct gh_wraps_cursor cursor = { 0 };
+        cr_assert(gh_wraps_remove_of(list[i].context, list[i].scope, &cursor, &got));
+        cr_assert_eq(got.pointer, list[i].pointer);
+        cr_assert_not(gh_wraps_remove_of(list[i].context, list[i].scope, &cursor, &got));
+    }
+    list_count = 0;
+    check_counts();
+}
+
+// The same few pages from all threads, with sizes and contexts that do and do not fit together:
+// each thread gets out as many as it put in.
+static void *churn_shared(void *argument) {
+    struct gh_wrap wrap = { .context = contexts + (uintptr_t)argument % 2, .count = 1 };
+    struct gh_wrap got;
+    for (unsigned i = 0; i < 40000; i++) {
+        wrap.pointer = (1 + i % 5) * PAGE;
+        wrap.size_bytes = (1 + i / 5 % 3) * PAGE;
+        if (gh_wraps_add(&wrap) != 0 || !gh_wraps_find(wrap.pointer, 0, &got) ||
+            gh_wraps_remove(wrap.pointer, 0, wrap.context, false, &got) != GH_WRAPS_TAKEN ||
+            got.pointer != wrap.pointer)
+            abort();
+    }
+    return NULL;
+}
+
+Test(wraps, threads_at_the_same_pages) {
+    pthread_t threads[8];
+    for (uintptr_t i = 0; i < 8; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, churn_shared, (void *)i), 0);
     for (int i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
     check_counts();

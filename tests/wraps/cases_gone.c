@@ -100,8 +100,8 @@ void case_failed_calls(void) {
 
 void case_grows_in_place(void) {
     unsigned char *m = case_pages(8);
-    munmap(m + P(4), P(4));
     case_wrap(m, P(4));
+    munmap(m + P(4), P(4)); // not before: making a wrap may map a page of the library's own
     uint64_t before = imports_ever();
     unsigned char *same = mremap(m, P(4), P(6), MREMAP_MAYMOVE);
     CHECK(same == m, "somebody is behind it");

@@ -131,14 +131,22 @@ void case_events(void) {
 
 // Foreign pages before a region, and behind it, where its guard page was.
 void case_around_region(void) {
-    const size_t size = (size_t)6 << 20;
-    unsigned char *block = malloc(size); // larger than a region of the smallest size: has its own
-    memset(block, 9, size);
-    (void)wt_type(case_unit, block);
-    unsigned char *region = (unsigned char *)((uintptr_t)block & ~(((uintptr_t)1 << 26) - 1));
-    unsigned char *below = mmap(region - P(2), P(2), PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    CHECK(below == region - P(2), "the pages below the region are taken");
+    enum { TRIES = 8 };
+    const size_t size = (size_t)6 << 20; // larger than a region of the smallest size: has its own
+    unsigned char *blocks[TRIES];
+    unsigned char *region = NULL;
+    unsigned char *below = MAP_FAILED;
+    int tries = 0;
+    while (tries < TRIES && below != region - P(2)) { // the pages below some regions are a library's
+        blocks[tries] = malloc(size);
+        memset(blocks[tries], 9, size);
+        (void)wt_type(case_unit, blocks[tries]);
+        region = (unsigned char *)((uintptr_t)blocks[tries++] & ~(((uintptr_t)1 << 26) - 1));
+        below = mmap(region - P(2), P(2), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    }
+    CHECK(below == region - P(2), "the pages below all regions are taken");
+    unsigned char *block = blocks[tries - 1];
     memset(below, 7, P(2));
     unsigned char *end = region;
     while (gpuhost_is_visible(end, 1))
@@ -160,7 +168,8 @@ void case_around_region(void) {
     case_unwrap(below);
     CHECK(wt_type(case_unit, end) == GONE && wt_type(case_unit, block) == KEEP, "the heap stays");
     mprotect(end, P(1), PROT_NONE);
-    free(block);
+    while (tries > 0)
+        free(blocks[--tries]);
 }
 
 // What is left of a piece that was cut is needed by some of its wraps only.
