@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cache_start.h"
 #include "extent_hooks.h"
 #include "lock.h"
 #include "os_mem.h"
@@ -33,7 +34,7 @@ static struct gh_extent_hooks heap_hooks;
 static struct gh_extent_hooks plain_hooks;
 
 _Atomic int gh_arena_plain_flags;
-static struct gh_lock plain_lock = GH_LOCK_INIT(GH_RANK_LIFE);
+static struct gh_lock plain_lock = GH_LOCK_INIT(GH_RANK_PLAIN);
 
 static char *append_text(char *at, const char *text) {
     size_t length = strlen(text);
@@ -116,15 +117,14 @@ static int drop_smallest_class(void) {
     return gh_je_nallocx(1, 0) == 16 ? 0 : ENOTSUP;
 }
 
-// jemalloc does not look whether it got memory for a thread's cache, so the first region must be
-// there before the first block is asked for. One page holds it: a small process does not map and
-// unmap its only region over and over either.
+// The first region must be there before the first block is asked for, or start-up has failed. One
+// page holds it: a small process does not map and unmap its only region over and over either.
 static int anchor_first_region(void) {
     bool zeroed;
     return gh_region_pool_take(&heap_pool, GH_PAGE_SIZE, GH_PAGE_SIZE, &zeroed) == NULL ? ENOMEM : 0;
 }
 
-// Metadata of an arena or two, the first thread's cache, and a small region.
+// Metadata of an arena or two, and a small region.
 #define ROOM_TO_START (8 * GH_MIB)
 
 int gh_arena_set_start(const struct gh_arena_options *options) {
@@ -138,7 +138,9 @@ int gh_arena_set_start(const struct gh_arena_options *options) {
         error = hook_arena(index) != 0 ? ENOMEM : give_large_extents(index);
     if (error == 0)
         error = drop_smallest_class();
-    return error == 0 ? anchor_first_region() : error;
+    if (error == 0)
+        error = anchor_first_region();
+    return error == 0 ? gh_cache_start() : error;
 }
 
 int gh_arena_set_plain_flags(void) {
@@ -156,6 +158,28 @@ int gh_arena_set_plain_flags(void) {
     }
     gh_lock_release(&plain_lock);
     return flags;
+}
+
+void gh_arena_set_flush_cache(void) {
+    gh_je_mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+}
+
+// The thread's cache takes part: what is in it is of the arena that the thread is leaving.
+static bool move_to_arena(unsigned index, unsigned *before) {
+    size_t length = sizeof(*before);
+    gh_arena_set_flush_cache();
+    return gh_je_mallctl("thread.arena", before, &length, &index, sizeof(index)) == 0;
+}
+
+bool gh_arena_set_enter_plain(unsigned *before) {
+    int flags = gh_arena_set_plain_flags();
+    return flags != 0 && move_to_arena(((unsigned)flags >> 20) - 1, before);
+}
+
+void gh_arena_set_leave_plain(unsigned before) {
+    unsigned plain;
+    if (!move_to_arena(before, &plain))
+        gh_fatal("a thread cannot go back to its arena");
 }
 
 static bool arena_command(const char *name, unsigned index) {
@@ -177,7 +201,7 @@ bool gh_arena_set_purge(void) {
     struct gh_region_pool_stats before;
     struct gh_region_pool_stats after;
     gh_region_pool_get_stats(&heap_pool, &before);
-    gh_je_mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+    gh_arena_set_flush_cache();
     arena_command("arena.0.purge", MALLCTL_ARENAS_ALL);
     bool swept = gh_region_pool_sweep(&heap_pool, true);
     swept = gh_region_pool_sweep(&plain_pool, true) || swept;

@@ -22,14 +22,19 @@ struct gh_arena_options {
 // jemalloc before. Returns 0, or an errno: then no allocation may be served from jemalloc.
 GH_HIDDEN int gh_arena_set_start(const struct gh_arena_options *options);
 
-// The mallocx flags for a block of plain memory, made on the first call. 0 when it cannot be
-// had: the block is then ordinary heap. Mallocs; not inside a hook.
+// The mallocx flags for a block of plain memory; its arena is made on the first call. 0 when it
+// cannot be had. Mallocs; not inside a hook.
 GH_HIDDEN int gh_arena_set_plain_flags(void);
 
 // What gh_arena_set_plain_flags answered last, without making anything.
 extern GH_HIDDEN _Atomic int gh_arena_plain_flags;
 
 GH_HIDDEN void gh_arena_set_fork_child(void);
+
+// Until gh_arena_set_leave_plain, every block that this thread allocates is plain memory, small
+// ones too. `*before` keeps what to go back to. False: nothing was changed, and is not to be undone.
+GH_HIDDEN bool gh_arena_set_enter_plain(unsigned *before);
+GH_HIDDEN void gh_arena_set_leave_plain(unsigned before);
 
 // Flags for operations on a block that is plain memory: it must not pass the thread's cache,
 // which would hand it out again as heap.
@@ -42,6 +47,9 @@ GH_HIDDEN void gh_arena_set_decay(void);
 // Gives back all free extents now, this thread's cache included (malloc_trim). True when
 // something came back to the pool.
 GH_HIDDEN bool gh_arena_set_purge(void);
+
+// This thread's cache of free blocks goes back to where they came from.
+GH_HIDDEN void gh_arena_set_flush_cache(void);
 
 struct gh_arena_totals {
     struct gh_region_pool_stats heap;

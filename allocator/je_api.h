@@ -38,4 +38,10 @@ extern bool je_opt_cache_oblivious;
 // jemalloc's table from size to size class, an entry for each 8 bytes; filled in when it boots.
 extern uint8_t je_sz_size2index_tab[];
 
+// Of 5.3.0; `thread` is jemalloc's data of the calling thread. The first is the thread's share in
+// its own start, which cache_start.c defines; jemalloc's data_init answers true when it failed.
+GH_HIDDEN bool je_tsd_tcache_enabled_data_init(void *thread);
+bool je_tsd_tcache_data_init(void *thread);
+void je_tsd_slow_update(void *thread);
+
 #endif

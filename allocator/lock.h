@@ -4,7 +4,7 @@
 // the process), never allocates, and can be reset in a fork child, which pthread's cannot.
 //
 // Ranks are data: a thread may take a lock only if it holds none of the same or a higher rank.
-// jemalloc's own mutexes sit between GH_RANK_WRAPS and GH_RANK_POOL: a holder of anything from
+// jemalloc's own mutexes sit between GH_RANK_PLAIN and GH_RANK_POOL: a holder of anything from
 // GH_RANK_POOL up must not malloc. Checked in builds with GH_DEBUG_LOCKS.
 #ifndef GH_ALLOCATOR_LOCK_H
 #define GH_ALLOCATOR_LOCK_H
@@ -17,7 +17,8 @@ enum gh_rank {
     GH_RANK_LIFE = 1,   // attach, detach, service thread
     GH_RANK_IMPORT = 2, // the only lock that may be held while a driver is called
     GH_RANK_WRAPS = 3,  // one shard of the wrap table; never malloc under it
-    GH_RANK_POOL = 4,   // region pool, taken inside jemalloc's hooks
+    GH_RANK_PLAIN = 4,  // the making of the plain arena, inside a malloc of a driver
+    GH_RANK_POOL = 5,   // region pool, taken inside jemalloc's hooks
     GH_RANK_COUNT
 };
 

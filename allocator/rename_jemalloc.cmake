@@ -22,9 +22,11 @@ endif()
 string(APPEND renames "getenv gh_os_no_variable\nsecure_getenv gh_os_no_secure_variable\nreadlink gh_os_no_link\n")
 string(APPEND renames "mmap gh_os_mmap\nmunmap gh_os_munmap\nmadvise gh_os_madvise\n")
 file(WRITE ${RESULT}.symbols "${renames}")
-# Its constructor would boot it in processes that we stay out of.
+# Its constructor would boot it in processes that we stay out of. cache_start.c gives threads their
+# caches.
 execute_process(COMMAND ${OBJCOPY} --redefine-syms=${RESULT}.symbols --remove-section=.init_array
-  --remove-section=.rela.init_array ${ARCHIVE} ${RESULT} RESULT_VARIABLE failed)
+  --remove-section=.rela.init_array --weaken-symbol=je_tsd_tcache_enabled_data_init
+  ${ARCHIVE} ${RESULT} RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "objcopy failed on ${ARCHIVE}")
 endif()

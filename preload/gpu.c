@@ -13,7 +13,8 @@
 
 #include "allocator/arena_set.h"
 #include "allocator/lock.h"
-#include "config.h"
+#include "gpu_lines.h"
+#include "idle_memory.h"
 #include "log.h"
 #include "memory_limit.h"
 #include "piece_tree.h"
@@ -45,9 +46,6 @@ static bool waits_for_pieces; // a region is not imported because pieces lie on 
 static atomic_bool orphan;
 static atomic_bool closing;
 
-static atomic_flag refusal_said = ATOMIC_FLAG_INIT;
-static atomic_flag limit_said = ATOMIC_FLAG_INIT;
-
 // True while this thread is in a driver on our behalf: what the driver then calls through its
 // own tables must pass.
 static GH_TLS bool inside;
@@ -55,16 +53,16 @@ static GH_TLS int cancel_state_before;
 
 enum { PENDING_NOTHING, PENDING_RAISED, PENDING_DRAINING }; // of gh_gpu_pending
 
-static void raise_pending(void) {
+void gh_gpu_raise_pending(void) {
     atomic_store_explicit(&gh_gpu_pending, PENDING_RAISED, memory_order_release);
 }
 
 static void region_appeared(void) {
     if (atomic_load_explicit(&open_scopes, memory_order_relaxed) != 0)
-        raise_pending();
+        gh_gpu_raise_pending();
 }
 
-const struct gh_region_ops gh_gpu_region_ops = { .appeared = region_appeared, .retired = raise_pending };
+const struct gh_region_ops gh_gpu_region_ops = { .appeared = region_appeared, .retired = gh_gpu_raise_pending };
 
 // A thread that is cancelled in here would never release the lock, and drivers and /proc have
 // cancellation points.
@@ -102,16 +100,11 @@ int gh_gpu_release_piece(unsigned scope, void *base, size_t size_bytes) {
     int error = 0;
     if (scopes[scope].ops != NULL)
         error = scopes[scope].ops->release(scopes[scope].data, base, size_bytes);
-    if (error != 0) {
-        static atomic_flag said = ATOMIC_FLAG_INIT;
-        struct gh_text line;
-        gh_text_start(&line);
-        gh_text_add(&line, "a driver refused to release an import that a wrap made; it is kept for later wraps");
-        gh_log_once(&said, GH_LOG_ERROR, &line);
-    }
+    if (error != 0)
+        gh_gpu_say_kept();
     if (waits_for_pieces) {
         waits_for_pieces = false;
-        raise_pending();
+        gh_gpu_raise_pending();
     }
     return error;
 }
@@ -138,30 +131,15 @@ static uint64_t nanoseconds_now(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void say_refused(const struct scope *scope, size_t size, const char *why) {
-    struct gh_text line;
-    gh_text_start(&line);
-    gh_text_add(&line, scope->ops->name);
-    gh_text_add(&line, " refused to import ");
-    gh_text_add_number(&line, size / GH_KIB);
-    gh_text_add(&line, " KiB of heap (");
-    gh_text_add(&line, why);
-    gh_text_add(&line, "); it stays usable, but not by the GPU in place (GPUHOST_LOG=info says each time; "
-                       "GPUHOST_BACKEND=none stops the attempts)");
-    if (gh_config.log >= GH_LOG_INFO)
-        gh_log_text(GH_LOG_INFO, &line);
-    else
-        gh_log_once(&refusal_said, GH_LOG_WARNING, &line);
-}
+// What a driver allocates to keep an import in mind lives as long as the import: in the heap, it
+// would lie in the very regions that can then never be wholly free. Under the import lock.
+static bool is_in_plain;
+static unsigned arena_before;
 
-static void say_limit(uint64_t limit) {
-    struct gh_text line;
-    gh_text_start(&line);
-    gh_text_add(&line, "the limit of ");
-    gh_text_add_number(&line, limit / GH_MIB);
-    gh_text_add(&line, " MiB of imported memory is reached; further heap is not visible to the GPU "
-                       "(GPUHOST_LIMIT changes it)");
-    gh_log_once(&limit_said, GH_LOG_WARNING, &line);
+static void leave_plain(void) {
+    if (is_in_plain)
+        gh_arena_set_leave_plain(arena_before);
+    is_in_plain = false;
 }
 
 // One region into one scope. The region is pinned.
@@ -173,6 +151,8 @@ static bool import_into(unsigned index, uint16_t id, uintptr_t base, size_t size
         waits_for_pieces = true;
         return false;
     }
+    if (!scope->takes_nothing && !is_in_plain)
+        is_in_plain = gh_arena_set_enter_plain(&arena_before);
     uint64_t start = nanoseconds_now();
     int error = scope->takes_nothing ? ENOTSUP : scope->ops->import(scope->data, (void *)base, size, false, &why);
     gh_stats_add(&gh_stats.import_nanoseconds, nanoseconds_now() - start);
@@ -182,7 +162,7 @@ static bool import_into(unsigned index, uint16_t id, uintptr_t base, size_t size
         return true;
     }
     if (!scope->takes_nothing)
-        say_refused(scope, size, why);
+        gh_gpu_say_refused(scope->ops->name, size, why);
     scope->takes_nothing = scope->takes_nothing || error == ENOTSUP;
     refused[id] |= UINT64_C(1) << index;
     return false;
@@ -207,7 +187,7 @@ static void import_region(uint16_t id, uint64_t wanted) {
     // Pinned, it stays what it is. Since the look it may have become another one.
     if (gh_regions[id].generation != seen_generation[id] || gh_regions[id].plain) {
         gh_region_pool_unpin(id);
-        raise_pending();
+        gh_gpu_raise_pending();
         return;
     }
     bool was_imported = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) != 0;
@@ -216,7 +196,7 @@ static void import_region(uint16_t id, uint64_t wanted) {
     if (!was_imported && imported_bytes + size > limit) {
         refused[id] |= wanted;
         limit_was_hit = true;
-        say_limit(limit);
+        gh_gpu_say_limit(limit);
     } else {
         for (unsigned index = 0; index < GH_SCOPE_MAX; index++) {
             if ((wanted >> index & 1) != 0)
@@ -279,7 +259,7 @@ static void release_retired(void) {
         if (limit_was_hit) { // there is room again: ask for everything that was left out
             memset(refused, 0, sizeof(refused));
             limit_was_hit = false;
-            raise_pending();
+            gh_gpu_raise_pending();
         }
     }
 }
@@ -310,6 +290,7 @@ static void import_new(void) {
 void gh_gpu_drain(void) {
     if (inside)
         return;
+    gh_idle_memory_give_cache();
     gh_gpu_lock();
     // The flag stays up until the imports are made: a thread whose block lies in one of them would
     // pass the door otherwise. A driver mallocs while it imports, which can map a region: look
@@ -319,6 +300,7 @@ void gh_gpu_drain(void) {
         if (!gh_gpu_is_orphan()) {
             release_retired();
             import_new();
+            leave_plain();
         }
         uint8_t draining = PENDING_DRAINING;
         atomic_compare_exchange_strong(&gh_gpu_pending, &draining, PENDING_NOTHING);
@@ -339,7 +321,7 @@ unsigned gh_gpu_scope_open(const struct gh_gpu_backend_ops *ops, void *data) {
         for (uint16_t id = 1; id <= highest_id; id++)
             refused[id] &= ~(UINT64_C(1) << index);
         atomic_store_explicit(&open_scopes, open | UINT64_C(1) << index, memory_order_release);
-        raise_pending();
+        gh_gpu_raise_pending();
     }
     gh_gpu_unlock();
     if (index == GH_NO_SCOPE)
@@ -387,6 +369,7 @@ bool gh_gpu_covers(unsigned scope, const void *pointer, size_t size_bytes) {
 void gh_gpu_fork_child(void) {
     gh_lock_reset(&import_lock);
     inside = false;
+    is_in_plain = false;
     atomic_store_explicit(&gh_gpu_pending, PENDING_NOTHING, memory_order_relaxed);
     if (gh_gpu_open_scopes() == 0)
         return;

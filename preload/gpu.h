@@ -31,6 +31,8 @@ static inline bool gh_gpu_has_pending(void) {
     return atomic_load_explicit(&gh_gpu_pending, memory_order_relaxed) != 0;
 }
 
+GH_HIDDEN void gh_gpu_raise_pending(void);
+
 // Brings every region into every open scope and releases what is retired. Slow; call it when
 // gh_gpu_has_pending. Not inside malloc, not with a lock held.
 GH_HIDDEN void gh_gpu_drain(void);

@@ -17,6 +17,7 @@
 #include "allocator/arena_set.h"
 #include "config.h"
 #include "gpu.h"
+#include "idle_memory.h"
 #include "log.h"
 
 #define STACK_BYTES (256 * 1024) // drivers are called on it
@@ -48,6 +49,7 @@ static void *run(void *unused) {
         gh_arena_set_decay();
         if (gh_gpu_has_pending())
             gh_gpu_drain();
+        gh_idle_memory_look((unsigned)period);
     }
     set_state(STOPPED);
     return NULL;
