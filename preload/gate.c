@@ -50,8 +50,8 @@ static bool wants_plain(size_t size, const void *caller) {
     return size >= DRIVER_BLOCK_MIN && gh_driver_text_has(caller);
 }
 
-static int flags_for(size_t *size, size_t alignment, bool zero, bool plain) {
-    int flags = zero ? MALLOCX_ZERO : 0;
+static int flags_for(size_t *size, size_t alignment, bool zero, int plain_flags) {
+    int flags = plain_flags | (zero ? MALLOCX_ZERO : 0);
     if (gh_config.exclusive_pages) {
         alignment = gh_max(alignment, GH_PAGE_SIZE);
         if (*size <= PTRDIFF_MAX)
@@ -59,8 +59,6 @@ static int flags_for(size_t *size, size_t alignment, bool zero, bool plain) {
     }
     if (alignment > SMALLEST)
         flags |= MALLOCX_LG_ALIGN(__builtin_ctzll(alignment));
-    if (plain)
-        flags |= gh_arena_set_plain_flags();
     return flags;
 }
 
@@ -80,22 +78,30 @@ static bool make_room(size_t size) {
     return size <= heap.mapped_bytes && gh_arena_set_purge();
 }
 
+static void *take_aside(size_t size, size_t alignment, bool zero) {
+    if (alignment <= SMALLEST)
+        return zero ? gh_aside.calloc(1, size) : gh_aside.malloc(size);
+    void *block = gh_aside.memalign(alignment, size);
+    return block != NULL && zero ? memset(block, 0, size) : block;
+}
+
 void *gh_allocate(size_t size, size_t alignment, bool zero, const void *caller) {
     int life = atomic_load_explicit(&gh_life, memory_order_acquire);
     if (gh_unlikely(life != GH_LIFE_SERVING)) {
         life = gh_start();
         if (life == GH_LIFE_STARTING)
             return gh_early_take(size, alignment);
-        if (life == GH_LIFE_ASIDE) {
-            if (alignment > SMALLEST)
-                return gh_aside.memalign(alignment, size);
-            return zero ? gh_aside.calloc(1, size) : gh_aside.malloc(size);
-        }
+        if (life == GH_LIFE_ASIDE)
+            return take_aside(size, alignment, zero);
     }
     if (size > PTRDIFF_MAX)
         return out_of_memory();
     size = gh_max(size, SMALLEST);
-    int flags = flags_for(&size, alignment, zero, wants_plain(size, caller));
+    bool plain = wants_plain(size, caller);
+    int plain_flags = plain ? gh_arena_set_plain_flags() : 0;
+    if (gh_unlikely(plain && plain_flags == 0)) // no memory for its arena; a driver's must not be heap
+        return take_aside(size, alignment, zero);
+    int flags = flags_for(&size, alignment, zero, plain_flags);
     void *block = take(size, flags);
     if (gh_unlikely(block == NULL) && make_room(size))
         block = take(size, flags);
@@ -118,7 +124,7 @@ void *gh_reallocate(void *pointer, size_t size, const void *caller) {
     bool plain = !early && wants_plain(gh_max(size, SMALLEST), caller);
     if (!early && region->plain == plain) {
         size_t wanted = gh_max(size, SMALLEST);
-        int flags = flags_for(&wanted, 0, false, plain);
+        int flags = flags_for(&wanted, 0, false, plain ? gh_arena_set_plain_flags() : 0);
         void *block = flags == 0 ? gh_je_realloc(pointer, wanted) : gh_je_rallocx(pointer, wanted, flags);
         if (gh_unlikely(block == NULL) && make_room(wanted))
             block = gh_je_rallocx(pointer, wanted, flags);

@@ -202,12 +202,8 @@ GH_EXPORT void *mremap(void *address, size_t old_size, size_t new_size, int flag
     return mapped;
 }
 
-// Zero-fill by hand, for pages that must stay where they are.
+// Zero-fill by hand, for pages that must stay where they are; `address` is a page's.
 static int zero_heap(void *address, size_t size, int advice) {
-    if (((uintptr_t)address & GH_PAGE_MASK) != 0) {
-        errno = EINVAL;
-        return -1;
-    }
     const struct gh_region *region = gh_region_find(address);
     uintptr_t end = gh_align_up((uintptr_t)address + size, GH_PAGE_SIZE);
     struct gh_vma vma;
@@ -216,8 +212,8 @@ static int zero_heap(void *address, size_t size, int advice) {
         return -1;
     }
     for (uintptr_t at = (uintptr_t)address; advice == MADV_DONTNEED && at < end; at = vma.end) {
-        if (!gh_vma_find(at, &vma))
-            return real_madvise()((void *)at, end - at, advice);
+        if (!gh_vma_find(at, &vma)) // no /proc, or no file may be opened
+            return gh_vma_zero_writable(at, end - at) ? 0 : real_madvise()((void *)at, end - at, advice);
         size_t part = gh_min(vma.end, end) - at;
         if (vma.writable)
             memset((void *)at, 0, part);

@@ -20,6 +20,34 @@ static struct gh_lock maps_lock = GH_LOCK_INIT(GH_RANK_WRAPS);
 static struct map maps[MAPS_MAX];
 static size_t map_count;
 
+// A signal handler may map or unmap while its own thread is in here, and cannot wait for it. What it
+// did is not known then: all is forgotten, which only makes what wraps import smaller.
+static GH_TLS volatile bool inside;
+static GH_TLS volatile bool missed;
+
+static bool enter(void) {
+    if (inside) {
+        missed = true;
+        return false;
+    }
+    inside = true; // before, and until after
+    gh_lock_acquire(&maps_lock);
+    return true;
+}
+
+static void leave(void) {
+    gh_lock_release(&maps_lock);
+    inside = false;
+    while (gh_unlikely(missed)) {
+        missed = false;
+        if (!enter())
+            return;
+        map_count = 0;
+        gh_lock_release(&maps_lock);
+        inside = false;
+    }
+}
+
 // The first map that ends above `address`.
 static size_t first_above(uintptr_t address) {
     size_t low = 0;
@@ -64,33 +92,37 @@ static uintptr_t end_of(uintptr_t start, size_t size_bytes) {
 
 void gh_own_maps_add(uintptr_t start, size_t size_bytes) {
     uintptr_t end = end_of(start, size_bytes);
-    gh_lock_acquire(&maps_lock);
+    if (!enter())
+        return;
     take_out(start, end);
     insert(start, end);
-    gh_lock_release(&maps_lock);
+    leave();
 }
 
 void gh_own_maps_remove(uintptr_t start, size_t size_bytes) {
     if (size_bytes == 0 || (start & GH_PAGE_MASK) != 0)
         return; // the kernel will refuse
-    gh_lock_acquire(&maps_lock);
+    if (!enter())
+        return;
     take_out(start, end_of(start, size_bytes));
-    gh_lock_release(&maps_lock);
+    leave();
 }
 
 bool gh_own_maps_find(uintptr_t start, uintptr_t end, uintptr_t *start_out, uintptr_t *end_out) {
-    gh_lock_acquire(&maps_lock);
+    if (!enter())
+        return false;
     size_t at = first_above(start);
     bool found = at < map_count && maps[at].start <= start && end <= maps[at].end;
     if (found) {
         *start_out = maps[at].start;
         *end_out = maps[at].end;
     }
-    gh_lock_release(&maps_lock);
+    leave();
     return found;
 }
 
 void gh_own_maps_fork_child(void) {
     gh_lock_reset(&maps_lock);
+    inside = false;
     map_count = 0;
 }

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct reader {
@@ -102,6 +104,20 @@ bool gh_vma_is_resident(uintptr_t start, uintptr_t end) {
     }
     errno = saved_errno;
     return resident;
+}
+
+// The kernel writes, and says where it must not, instead of ending the program.
+bool gh_vma_zero_writable(uintptr_t start, size_t size_bytes) {
+    static char zeros[16 * GH_PAGE_SIZE];
+    int saved_errno = errno;
+    bool done = true;
+    for (size_t at = 0; done && at < size_bytes; at += sizeof(zeros)) {
+        struct iovec from = { zeros, gh_min(sizeof(zeros), size_bytes - at) };
+        struct iovec to = { (void *)(start + at), from.iov_len };
+        done = syscall(SYS_process_vm_writev, getpid(), &from, 1, &to, 1, 0) == (long)from.iov_len;
+    }
+    errno = saved_errno;
+    return done;
 }
 
 bool gh_vma_zero_protected(uintptr_t start, size_t size_bytes) {

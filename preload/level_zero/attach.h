@@ -21,6 +21,15 @@ GH_HIDDEN void gh_ze_detach(struct gh_ze_driver *driver, ze_context_handle_t con
 // when it failed to answer. True in a fork child of a process that had attached.
 GH_HIDDEN bool gh_ze_is_settled(const struct gh_ze_driver *driver);
 
+// True while this thread is in a driver that a door called to make a context, or that we called on
+// our own behalf. What that driver then calls may be behind a door too, when it is a proxy that hands
+// on the functions of another one: such calls pass as they are, and only the outer driver is attached.
+extern GH_HIDDEN GH_TLS bool gh_ze_in_driver;
+
+// In a fork child of a process that had attached: has it made no context of its own? Then all that
+// it can free is its parent's.
+GH_HIDDEN bool gh_ze_has_only_parents(void);
+
 // The scope that imports for this context belong to, or GH_NO_SCOPE. Lock-free.
 GH_HIDDEN unsigned gh_ze_scope_of(struct gh_ze_driver *driver, ze_context_handle_t context);
 

@@ -8,6 +8,7 @@
 
 #include "../config.h"
 #include "../log.h"
+#include "attach.h"
 
 // Larger than any driver's memory, so it always fails; see release().
 #define ABSURD_BYTES (UINT64_C(1) << 60)
@@ -90,8 +91,7 @@ static void make_resident(const struct gh_ze_scope *scope, void *base, size_t si
         gh_ze_real_context(scope->driver).pfnMakeMemoryResident(scope->context, scope->driver->devices[i], base, size);
 }
 
-static int memmap_import(void *scope_data, void *base, size_t size, bool read_only, const char **why_out) {
-    const struct gh_ze_scope *scope = scope_data;
+static int import(const struct gh_ze_scope *scope, void *base, size_t size, bool read_only, const char **why_out) {
     gh_ze_memmap_desc_t memmap = { .stype = GH_ZE_STYPE_MEMMAP, .pSystemMemory = base, .size = size };
     // Read only when it comes first in the chain; a driver without it ignores or refuses it, so
     // only for sizes that would be refused anyway.
@@ -120,9 +120,7 @@ static int memmap_import(void *scope_data, void *base, size_t size, bool read_on
 // included: the import stays alive, and the next zeMemAllocHost of a fitting size is answered
 // with our address. A request that cannot be met makes it empty the cache. Callers of
 // zeMemAllocHost wait at the door meanwhile (the import lock).
-static int memmap_release(void *scope_data, void *base, size_t size) {
-    (void)size;
-    const struct gh_ze_scope *scope = scope_data;
+static int release(const struct gh_ze_scope *scope, void *base) {
     ze_result_t result = gh_ze_real_mem(scope->driver).pfnFree(scope->context, base);
     if (result != ZE_RESULT_SUCCESS)
         return gh_ze_is_known(scope->driver, scope->context, base) == GH_ZE_NO ? 0 : EIO;
@@ -136,6 +134,23 @@ static int memmap_release(void *scope_data, void *base, size_t size) {
     if (alloc_host(scope, &relaxed, 0, ABSURD_BYTES, &absurd) == ZE_RESULT_SUCCESS && absurd != NULL)
         gh_ze_real_mem(scope->driver).pfnFree(scope->context, absurd);
     return gh_ze_is_known(scope->driver, scope->context, base) == GH_ZE_NO ? 0 : EIO;
+}
+
+static int memmap_import(void *scope_data, void *base, size_t size, bool read_only, const char **why_out) {
+    bool before = gh_ze_in_driver;
+    gh_ze_in_driver = true;
+    int error = import(scope_data, base, size, read_only, why_out);
+    gh_ze_in_driver = before;
+    return error;
+}
+
+static int memmap_release(void *scope_data, void *base, size_t size) {
+    (void)size;
+    bool before = gh_ze_in_driver;
+    gh_ze_in_driver = true;
+    int error = release(scope_data, base);
+    gh_ze_in_driver = before;
+    return error;
 }
 
 const struct gh_gpu_backend_ops gh_ze_memmap_ops = {

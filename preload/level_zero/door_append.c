@@ -21,7 +21,9 @@ static unsigned scope_for(struct gh_ze_driver *driver, ze_command_list_handle_t 
     return driver->per_context ? gh_ze_list_scope(list) : driver->scope;
 }
 
-static bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list, const void *pointer, size_t size) {
+// The scope is asked for when it is needed: `list`'s, or `context`'s when that is not NULL.
+static bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list, ze_context_handle_t context,
+                     const void *pointer, size_t size) {
     uintptr_t at = (uintptr_t)pointer;
     if (size == 0 || at + size < at || driver->all_system ||
         atomic_load_explicit(&driver->state, memory_order_acquire) != GH_ZE_ATTACHED || gh_gpu_is_orphan())
@@ -30,7 +32,7 @@ static bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list,
     const struct gh_region *region = gh_region_find(pointer);
     if (region != NULL && size <= region->base + region->size_bytes - at)
         return true;
-    unsigned scope = scope_for(driver, list);
+    unsigned scope = context == NULL ? scope_for(driver, list) : gh_ze_scope_of(driver, context);
     return scope == GH_NO_SCOPE || border(scope, at, at + size) == at + size;
 }
 
@@ -44,14 +46,15 @@ static ze_result_t finish(struct gh_ze_driver *driver, ze_command_list_handle_t 
 static ze_result_t copy_in_parts(struct gh_ze_driver *driver, ze_command_list_handle_t list, uintptr_t to,
                                  ze_context_handle_t source_context, uintptr_t from, size_t size, uint32_t wait_count,
                                  ze_event_handle_t *waits) {
-    unsigned scope = scope_for(driver, list);
+    unsigned to_scope = scope_for(driver, list);
+    unsigned from_scope = source_context == NULL ? to_scope : gh_ze_scope_of(driver, source_context);
     ze_result_t result = ZE_RESULT_SUCCESS;
     while (size != 0 && result == ZE_RESULT_SUCCESS) {
         size_t part = size;
-        if (scope != GH_NO_SCOPE) {
-            part = gh_min(part, border(scope, to, to + size) - to);
-            part = gh_min(part, border(scope, from, from + size) - from);
-        }
+        if (to_scope != GH_NO_SCOPE)
+            part = gh_min(part, border(to_scope, to, to + size) - to);
+        if (from_scope != GH_NO_SCOPE)
+            part = gh_min(part, border(from_scope, from, from + size) - from);
         if (source_context == NULL)
             result = gh_ze_real_list(driver).pfnAppendMemoryCopy(list, (void *)to, (const void *)from, part, NULL,
                                                                  wait_count, waits);
@@ -69,7 +72,7 @@ static ze_result_t gh_append_copy(struct gh_ze_driver *driver, ze_command_list_h
                                   const void *from, size_t size, ze_event_handle_t signal, uint32_t wait_count,
                                   ze_event_handle_t *waits) {
     gh_ze_pass();
-    if (gh_likely(is_whole(driver, list, to, size) && is_whole(driver, list, from, size)))
+    if (gh_likely(is_whole(driver, list, NULL, to, size) && is_whole(driver, list, NULL, from, size)))
         return gh_ze_real_list(driver).pfnAppendMemoryCopy(list, to, from, size, signal, wait_count, waits);
     ze_result_t result =
         copy_in_parts(driver, list, (uintptr_t)to, NULL, (uintptr_t)from, size, wait_count, waits);
@@ -84,7 +87,7 @@ static ze_result_t gh_append_copy_from(struct gh_ze_driver *driver, ze_command_l
                                        ze_context_handle_t source, const void *from, size_t size,
                                        ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits) {
     gh_ze_pass();
-    if (gh_likely(is_whole(driver, list, to, size) && is_whole(driver, list, from, size)) || source == NULL)
+    if (gh_likely(is_whole(driver, list, NULL, to, size) && is_whole(driver, list, source, from, size)))
         return gh_ze_real_list(driver).pfnAppendMemoryCopyFromContext(list, to, source, from, size, signal,
                                                                       wait_count, waits);
     ze_result_t result =
@@ -119,8 +122,8 @@ static ze_result_t gh_append_copy_region(struct gh_ze_driver *driver, ze_command
     if (!whole) {
         to_first = (uintptr_t)to + box_start(to_box, to_pitch, to_slice);
         from_first = (uintptr_t)from + box_start(from_box, from_pitch, from_slice);
-        whole = is_whole(driver, list, (const void *)to_first, box_bytes(to_box, to_pitch, to_slice)) &&
-                is_whole(driver, list, (const void *)from_first, box_bytes(from_box, from_pitch, from_slice));
+        whole = is_whole(driver, list, NULL, (const void *)to_first, box_bytes(to_box, to_pitch, to_slice)) &&
+                is_whole(driver, list, NULL, (const void *)from_first, box_bytes(from_box, from_pitch, from_slice));
     }
     if (gh_likely(whole))
         return gh_ze_real_list(driver).pfnAppendMemoryCopyRegion(list, to, to_box, to_pitch, to_slice, from, from_box,
@@ -148,7 +151,7 @@ static ze_result_t gh_append_fill(struct gh_ze_driver *driver, ze_command_list_h
                                   uint32_t wait_count, ze_event_handle_t *waits) {
     gh_ze_pass();
     ze_pfnCommandListAppendMemoryFill_t real = gh_ze_real_list(driver).pfnAppendMemoryFill;
-    if (gh_likely(is_whole(driver, list, to, size)) || pattern == NULL || pattern_size == 0 || pattern_size > PATTERN_MAX)
+    if (gh_likely(is_whole(driver, list, NULL, to, size)) || pattern == NULL || pattern_size == 0 || pattern_size > PATTERN_MAX)
         return real(list, to, pattern, pattern_size, size, signal, wait_count, waits);
     unsigned scope = scope_for(driver, list);
     uintptr_t start = (uintptr_t)to;

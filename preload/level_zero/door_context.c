@@ -13,7 +13,10 @@
 
 static ze_result_t gh_context_create(struct gh_ze_driver *driver, ze_driver_handle_t handle,
                                      const ze_context_desc_t *descriptor, ze_context_handle_t *out) {
+    bool before = gh_ze_in_driver;
+    gh_ze_in_driver = true;
     ze_result_t result = gh_ze_real_context(driver).pfnCreate(handle, descriptor, out);
+    gh_ze_in_driver = before;
     if (result == ZE_RESULT_SUCCESS && out != NULL)
         gh_ze_attach(driver, handle, *out, 0, NULL);
     return result;
@@ -24,7 +27,10 @@ GH_DOOR(ze_result_t, context_create, (ze_driver_handle_t h, const ze_context_des
 static ze_result_t gh_context_create_ex(struct gh_ze_driver *driver, ze_driver_handle_t handle,
                                         const ze_context_desc_t *descriptor, uint32_t count,
                                         ze_device_handle_t *devices, ze_context_handle_t *out) {
+    bool before = gh_ze_in_driver;
+    gh_ze_in_driver = true;
     ze_result_t result = gh_ze_real_context(driver).pfnCreateEx(handle, descriptor, count, devices, out);
+    gh_ze_in_driver = before;
     if (result == ZE_RESULT_SUCCESS && out != NULL)
         gh_ze_attach(driver, handle, *out, count, devices);
     return result;
@@ -45,7 +51,10 @@ typedef ze_context_handle_t(ZE_APICALL *default_of_runtime_fn)(void);
 // Contexts that nobody creates: the driver has them ready.
 static ze_context_handle_t gh_driver_default_context(struct gh_ze_driver *driver, ze_driver_handle_t handle) {
     default_of_driver_fn real = (default_of_driver_fn)driver->real[GH_ZE_TABLE_DRIVER].entries[8];
+    bool before = gh_ze_in_driver;
+    gh_ze_in_driver = true;
     ze_context_handle_t context = real(handle);
+    gh_ze_in_driver = before;
     if (context != NULL)
         gh_ze_attach(driver, handle, context, 0, NULL);
     return context;
@@ -54,7 +63,10 @@ GH_DOOR(ze_context_handle_t, driver_default_context, (ze_driver_handle_t h), (, 
 
 static ze_context_handle_t gh_runtime_default_context(struct gh_ze_driver *driver) {
     default_of_runtime_fn real = (default_of_runtime_fn)driver->real[GH_ZE_TABLE_RUNTIME].entries[3];
+    bool before = gh_ze_in_driver;
+    gh_ze_in_driver = true;
     ze_context_handle_t context = real();
+    gh_ze_in_driver = before;
     if (context != NULL)
         gh_ze_attach(driver, driver->handle, context, 0, NULL);
     return context;
@@ -113,6 +125,8 @@ GH_DOOR(ze_result_t, make_resident, (ze_context_handle_t c, ze_device_handle_t d
 static ze_result_t gh_evict(struct gh_ze_driver *driver, ze_context_handle_t context, ze_device_handle_t device,
                             void *pointer, size_t size) {
     ze_pfnContextEvictMemory_t real = gh_ze_real_context(driver).pfnEvictMemory;
+    if (gh_ze_has_only_parents()) // a finalizer's, before it frees
+        return ZE_RESULT_SUCCESS;
     unsigned scope = gh_ze_scope_of(driver, context);
     uintptr_t at = (uintptr_t)pointer;
     if (scope == GH_NO_SCOPE || size == 0 || gh_pieces_segment(scope, at, at + 1).kind == GH_SEGMENT_NONE)

@@ -65,9 +65,11 @@ static ze_result_t gh_alloc_host(struct gh_ze_driver *driver, ze_context_handle_
                                  void **out) {
     const gh_ze_memmap_desc_t *memmap =
         descriptor == NULL ? NULL : gh_ze_chain_find(descriptor->pNext, GH_ZE_STYPE_MEMMAP);
+    if (gh_ze_in_driver)
+        return gh_ze_real_mem(driver).pfnAllocHost(context, descriptor, size, alignment, out);
     unsigned scope = gh_ze_scope_of(driver, context);
     if (memmap == NULL) {
-        // Serialised with releases: see memmap_release in backend.c.
+        // Serialised with releases: see release in backend.c.
         if (scope == GH_NO_SCOPE || driver->all_system || !gh_gpu_try_enter())
             return gh_ze_real_mem(driver).pfnAllocHost(context, descriptor, size, alignment, out);
         ze_result_t result = gh_ze_real_mem(driver).pfnAllocHost(context, descriptor, size, alignment, out);
@@ -118,9 +120,9 @@ static bool free_answered(struct gh_ze_driver *driver, ze_context_handle_t conte
     unsigned scope = gh_ze_scope_of(driver, context);
     *result = ZE_RESULT_SUCCESS;
     if (gh_gpu_is_orphan()) {
-        // A copy of the parent's wrap: the import is the parent's, and the driver is not asked here.
+        // A copy of what the parent has: freeing it here would free the parent's, whose device it is.
         const struct gh_region *region = gh_region_find(pointer);
-        return region != NULL && !region->plain;
+        return gh_ze_has_only_parents() || (region != NULL && !region->plain);
     }
     if (scope == GH_NO_SCOPE || pointer == NULL)
         return false;

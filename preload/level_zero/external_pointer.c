@@ -47,6 +47,8 @@ static ze_result_t gh_external_import(struct gh_ze_driver *driver, ze_driver_han
 }
 
 static ze_result_t gh_external_release(struct gh_ze_driver *driver, ze_driver_handle_t handle, void *pointer) {
+    if (gh_ze_has_only_parents())
+        return ZE_RESULT_SUCCESS;
     unsigned scope = scope_of(driver);
     if (scope != GH_NO_SCOPE && gh_ze_unwrap(scope, NO_CONTEXT, pointer))
         return ZE_RESULT_SUCCESS;

@@ -25,6 +25,7 @@ enum ghsim_reason {
     GHSIM_BAD_HANDLE,      // a stale or foreign handle
     GHSIM_LOST_EVENT,      // a command waits for an event that nobody signals
     GHSIM_CHILD_CALL,      // a driver call in a fork child (only with GHSIM_CHILD=abort)
+    GHSIM_LATE_CALL,       // a driver call after the driver's own exit handler (only with GHSIM_LATE=abort)
     GHSIM_REASON_COUNT
 };
 

@@ -259,6 +259,23 @@ static ze_result_t sim_zeCommandListImmediateAppendCommandListsWithParameters(
     return append_lists(list, lists_count, lists, signal, count, waits);
 }
 
+// Does nothing under many names, to see how many a caller can take.
+static ze_result_t sim_zexCommandListAppendNothing(struct sim_list *list)
+{
+    SIM_ENTER(zexCommandListAppendNothing, list, SIM_LIST);
+    return ZE_RESULT_SUCCESS;
+}
+
+sim_fn sim_command_by_name(const char *name)
+{
+    if (strcmp(name, "zexCommandListAppendMemoryCopyWithParameters") == 0)
+        return (sim_fn)sim_zeCommandListAppendMemoryCopyWithParameters;
+    if (strcmp(name, "zexCommandListAppendMemoryFillWithParameters") == 0)
+        return (sim_fn)sim_zeCommandListAppendMemoryFillWithParameters;
+    if (strncmp(name, "zexCommandListAppendNothing", 27) == 0) return (sim_fn)sim_zexCommandListAppendNothing;
+    return NULL;
+}
+
 const struct sim_slot sim_append_slots[] = {
     SIM_SLOT(LIST, 5, 0, sim_zeCommandListAppendWriteGlobalTimestamp),
     SIM_SLOT(LIST, 6, 0, sim_zeCommandListAppendBarrier),

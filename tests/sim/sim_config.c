@@ -18,6 +18,7 @@ static unsigned fault_count;
 static pthread_mutex_t site_lock = PTHREAD_MUTEX_INITIALIZER; // list of sites; a leaf
 static struct sim_site *sites;
 static atomic_bool child;
+static atomic_bool late;
 
 bool sim_in_child(void)
 {
@@ -27,6 +28,12 @@ bool sim_in_child(void)
 static void mark_child(void)
 {
     atomic_store(&child, true);
+}
+
+// Real drivers tear themselves down in an exit handler; what calls them afterwards meets ruins.
+static void mark_late(void)
+{
+    atomic_store(&late, true);
 }
 
 static bool flag(const char *name, bool otherwise)
@@ -74,7 +81,7 @@ __attribute__((constructor)) static void read_environment(void)
     struct sim_config *c = &sim_config;
     const char *strict = getenv("GHSIM_STRICT"), *scope = getenv("GHSIM_SCOPE");
     const char *type = getenv("GHSIM_HOST_TYPE"), *pages = getenv("GHSIM_PAGE_CHECK");
-    const char *in_child = getenv("GHSIM_CHILD");
+    const char *in_child = getenv("GHSIM_CHILD"), *after_exit = getenv("GHSIM_LATE");
     c->refuse = strict && strcmp(strict, "refuse") == 0;
     c->context_scope = SIM_DEFAULT_CONTEXT_SCOPE;
     if (scope && *scope) c->context_scope = strcmp(scope, "context") == 0;
@@ -83,6 +90,7 @@ __attribute__((constructor)) static void read_environment(void)
     if (pages && strcmp(pages, "release") == 0) c->page_check = SIM_PAGES_RELEASE;
     if (pages && (strcmp(pages, "off") == 0 || strcmp(pages, "0") == 0)) c->page_check = SIM_PAGES_OFF;
     c->child_abort = in_child && strcmp(in_child, "abort") == 0;
+    c->late_abort = after_exit && strcmp(after_exit, "abort") == 0;
     c->first_device_only = flag("GHSIM_FIRST_DEVICE_ONLY", false);
     c->explicit_residency = flag("GHSIM_EXPLICIT_RESIDENCY", false);
     c->system_usm = flag("GHSIM_SYSTEM_USM", false);
@@ -113,6 +121,7 @@ __attribute__((constructor)) static void read_environment(void)
     }
     pthread_atfork(NULL, NULL, mark_child);
     sim_pages_at_fork();
+    if (c->late_abort) atexit(mark_late);
 }
 
 ze_result_t sim_fault(const char *name, uint64_t call)
@@ -129,6 +138,8 @@ ze_result_t sim_fault(const char *name, uint64_t call)
 
 ze_result_t sim_enter(struct sim_site *site, const void *handle, enum sim_kind kind)
 {
+    if (atomic_load_explicit(&late, memory_order_relaxed))
+        return sim_violation(GHSIM_LATE_CALL, "%s after the driver's exit handler", site->name);
     if (sim_in_child()) {
         // A real driver hangs or misbehaves here; an error lets a careful program go on.
         SIM_COUNT(calls_in_child, 1);

@@ -122,6 +122,11 @@ static struct sim_context *sim_zeDriverGetDefaultContext(struct sim_handle *driv
     return sim_in_child() ? NULL : sim_default_context();
 }
 
+static struct sim_context *sim_zerGetDefaultContext(void)
+{
+    return sim_in_child() ? NULL : sim_default_context();
+}
+
 const struct sim_slot sim_driver_slots[] = {
     SIM_SLOT(GLOBAL, 0, 0, sim_zeInit),
     SIM_SLOT(GLOBAL, 1, 10, sim_zeInitDrivers),
@@ -132,5 +137,6 @@ const struct sim_slot sim_driver_slots[] = {
     SIM_SLOT(DRIVER, 4, 0, sim_zeDriverGetExtensionProperties),
     SIM_SLOT(DRIVER, 6, 6, sim_zeDriverGetLastErrorDescription),
     SIM_SLOT(DRIVER, 8, 14, sim_zeDriverGetDefaultContext),
+    SIM_SLOT(RUNTIME, 3, 14, sim_zerGetDefaultContext),
     SIM_SLOTS_END,
 };

@@ -47,7 +47,7 @@ struct sim_chain { ze_structure_type_t stype; const void *pNext; };
 enum sim_page_check { SIM_PAGES_OFF, SIM_PAGES_RELEASE, SIM_PAGES_ALWAYS };
 struct sim_config {
     bool refuse, context_scope, first_device_only, explicit_residency, system_usm, no_memmap;
-    bool refuse_memmap, other_address, noisy, plain_copy, ddi, leak_check, child_abort, no_older, pin;
+    bool refuse_memmap, other_address, noisy, plain_copy, ddi, leak_check, child_abort, late_abort, no_older, pin;
     enum sim_page_check page_check;
     unsigned devices, host_type;
     uint64_t max_alloc, memory_limit, delay_us, delay_us_per_mib, wait_ms;
@@ -251,13 +251,16 @@ ze_result_t sim_submit_with(struct sim_list *list, struct sim_command *command, 
 ze_result_t sim_check_range(struct sim_list *list, struct sim_context *context, const void *pointer,
                             size_t size, bool running, const char *what);
 size_t sim_region_span(const struct sim_region *region, size_t *first);
+void (*sim_command_by_name(const char *name))(void); // commands that no table has; NULL: none
 
 // ---- tables (sim_tables.c): each file lists the functions it implements
 enum sim_table {
     SIM_T_GLOBAL, SIM_T_DRIVER, SIM_T_DEVICE, SIM_T_DEVICE_EXP, SIM_T_CONTEXT, SIM_T_QUEUE,
     SIM_T_LIST, SIM_T_LIST_EXP, SIM_T_IMAGE, SIM_T_IMAGE_EXP, SIM_T_MEM, SIM_T_FENCE, SIM_T_POOL,
     SIM_T_EVENT, SIM_T_EVENT_EXP, SIM_T_MODULE, SIM_T_BUILD_LOG, SIM_T_KERNEL, SIM_T_KERNEL_EXP,
-    SIM_T_SAMPLER, SIM_T_PHYSICAL, SIM_T_VIRTUAL, SIM_T_VERTEX, SIM_T_EDGE, SIM_T_COUNT
+    SIM_T_SAMPLER, SIM_T_PHYSICAL, SIM_T_VIRTUAL, SIM_T_VERTEX, SIM_T_EDGE,
+    SIM_T_RUNTIME, // zer: functions that need no handles
+    SIM_T_COUNT
 };
 typedef void (*sim_fn)(void);
 struct sim_slot { enum sim_table table; unsigned index, minor; sim_fn function; }; // minor: of API 1.x

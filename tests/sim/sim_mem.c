@@ -191,7 +191,10 @@ static ze_result_t sim_zeDriverGetExtensionFunctionAddress(struct sim_handle *dr
         memcpy(out, &older[i].function, sizeof *out);
         return ZE_RESULT_SUCCESS;
     }
-    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    const sim_fn command = sim_command_by_name(name);
+    if (!command) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    memcpy(out, &command, sizeof *out);
+    return ZE_RESULT_SUCCESS;
 }
 
 const struct sim_slot sim_mem_slots[] = {

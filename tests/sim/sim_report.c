@@ -27,6 +27,7 @@ static const char *const reason_names[GHSIM_REASON_COUNT] = {
     [GHSIM_BAD_HANDLE] = "bad handle",
     [GHSIM_LOST_EVENT] = "lost event",
     [GHSIM_CHILD_CALL] = "call in child",
+    [GHSIM_LATE_CALL] = "call after exit",
 };
 
 const char *ghsim_reason_name(unsigned reason)

@@ -227,7 +227,7 @@ static int judge(const struct test_case *test, bool refuse, int status, const ch
     if (test->reason >= 0 && !refuse) {
         char line[64];
         const char *name[] = {"overlap", "misaligned", "driver memory", "straddle", "illegal address", "not resident",
-                              "wrong device", "page moved", "bad handle", "lost event", "call in child"};
+                              "wrong device", "page moved", "bad handle", "lost event", "call in child", "call after exit"};
         snprintf(line, sizeof line, "ghsim: ABORT: %s:", name[test->reason]);
         good = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, line);
         const char *first = strstr(text, "ghsim: ABORT");

@@ -2,6 +2,7 @@
 //
 // Cases that break a rule: the driver must abort with one line that names it (or, when the runner
 // repeats them under GHSIM_STRICT=refuse, count it and go on; so every case also returns cleanly).
+#include <dlfcn.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -249,6 +250,35 @@ static void call_in_child(struct fixture *f)
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+static ze_result_t (*late_free)(ze_context_handle_t, void *);
+static ze_context_handle_t late_context;
+
+// The program's own destructors run after all exit handlers.
+__attribute__((destructor)) static void free_late(void)
+{
+    if (late_free) (void)late_free(late_context, map_pages(1));
+}
+
+// In a process that ends while the test goes on to look at how it ended.
+static void late_call(struct fixture *f)
+{
+    ze_result_t (*get)(uint32_t, void *);
+    void *table[64] = {NULL};
+    *(void **)(void *)&get = dlsym(f->sim, "zeGetMemProcAddrTable");
+    CHECK(get);
+    OK(get(0x10000, table));
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        *(void **)(void *)&late_free = table[3]; // pfnFree: not through a loader, which may be gone by then
+        late_context = f->context;
+        exit(5);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 #define STRICT(name, env, scope, reason) {#name, name, env, scope, reason, 0, NULL}
 const struct test_case strict_cases[] = {
     STRICT(overlap_tail, "", DRIVER_SCOPE, GHSIM_OVERLAP),
@@ -276,6 +306,7 @@ const struct test_case strict_cases[] = {
     STRICT(bad_handle, "", ANY_SCOPE, GHSIM_BAD_HANDLE),
     STRICT(lost_event, "GHSIM_WAIT_MS=50", ANY_SCOPE, GHSIM_LOST_EVENT),
     STRICT(plain_copy_overlap, "GHSIM_PLAIN_COPY=1", ANY_SCOPE, GHSIM_OVERLAP),
+    {"late_call", late_call, "GHSIM_LATE=abort", ANY_SCOPE, -1, 0, "ghsim: ABORT: call after exit: zeMemFree"},
     {"call_in_child", call_in_child, "GHSIM_CHILD=abort", ANY_SCOPE, -1, 0, "ghsim: ABORT: call in child: zeMemFree"},
     {NULL, NULL, NULL, ANY_SCOPE, -1, 0, NULL},
 };

@@ -2,6 +2,7 @@
 //
 // Cases for the switches of the environment: injected faults, limits, drivers that lack or refuse
 // the import, other answers, delay and noise, log, report and leak check.
+#include <dlfcn.h>
 #include <string.h>
 #include <time.h>
 
@@ -115,6 +116,32 @@ static void fault_import(struct fixture *f)
     CHECK(stats_of(f).imports_refused == 1);
 }
 
+// Commands that are in no table, and contexts that nobody creates, without a loader between.
+static void by_name(struct fixture *f)
+{
+    ze_result_t (*copy)(ze_command_list_handle_t, void *, const void *, size_t, const void *, ze_event_handle_t,
+                        uint32_t, ze_event_handle_t *);
+    ze_result_t (*get)(uint32_t, void *);
+    ze_context_handle_t (*default_context)(void);
+    char *p = map_pages(2);
+    void *address, *table[64] = {NULL};
+    p[0] = 7;
+    OK(wrap(f, NULL, p, 2 * PAGE));
+    OK(zeDriverGetExtensionFunctionAddress(f->driver, "zexCommandListAppendMemoryCopyWithParameters", &address));
+    memcpy(&copy, &address, sizeof address);
+    if (raw_driver(f) == (void *)f->driver) OK(copy(f->list, p + PAGE, p, 10, NULL, NULL, 0, NULL));
+    CHECK(raw_driver(f) != (void *)f->driver || p[PAGE] == 7);
+    OK(zeDriverGetExtensionFunctionAddress(f->driver, "zexCommandListAppendNothing99", &address));
+    CHECK(zeDriverGetExtensionFunctionAddress(f->driver, "zexCommandListAppendSomething", &address) != ZE_RESULT_SUCCESS);
+    *(void **)(void *)&get = dlsym(f->sim, "zerGetGlobalProcAddrTable");
+    CHECK(get);
+    OK(get(0x1000d, table));
+    CHECK(!table[3]); // 1.13 does not know it
+    OK(get(0x1000e, table));
+    memcpy(&default_context, &table[3], sizeof default_context);
+    CHECK(default_context && default_context() && default_context() == default_context());
+}
+
 #define SWITCH(name, env, scope) {#name, name, env, scope, -1, 0, NULL}
 const struct test_case switch_cases[] = {
     SWITCH(fault_injection, "GHSIM_FAIL=zeMemAllocHost:2:0x70000003,zeContextMakeMemoryResident:0 GHSIM_LEAKCHECK=1", ANY_SCOPE),
@@ -129,6 +156,7 @@ const struct test_case switch_cases[] = {
     {"leak", leak, "GHSIM_LEAKCHECK=1", ANY_SCOPE, -1, 99, "ghsim: LEAK: 1 imports, 4096 bytes"},
     {"report", leak, "GHSIM_REPORT=stderr", ANY_SCOPE, -1, 0, "ghsim: imports=1 live=1 refused=0"},
     {"log", leak, "GHSIM_LOG=stderr", ANY_SCOPE, -1, 0, "ghsim: import 0x"},
+    SWITCH(by_name, "", ANY_SCOPE),
     SWITCH(fault_import, "GHSIM_FAIL=import:2", ANY_SCOPE),
     {NULL, NULL, NULL, ANY_SCOPE, -1, 0, NULL},
 };

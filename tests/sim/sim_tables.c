@@ -35,7 +35,7 @@ static const struct { enum sim_table table; unsigned first, last, minor; } known
     {SIM_T_IMAGE, 3, 3, 3}, {SIM_T_IMAGE_EXP, 0, 1, 2}, {SIM_T_MEM, 6, 8, 0}, {SIM_T_MEM, 10, 10, 6},
     {SIM_T_MEM, 11, 11, 9}, {SIM_T_POOL, 2, 4, 0}, {SIM_T_POOL, 5, 5, 6}, {SIM_T_EVENT, 7, 7, 6},
     {SIM_T_EVENT_EXP, 0, 0, 2}, {SIM_T_MODULE, 8, 8, 3}, {SIM_T_SAMPLER, 0, 1, 0}, {SIM_T_PHYSICAL, 0, 1, 0},
-    {SIM_T_VIRTUAL, 0, 6, 0}, {SIM_T_VERTEX, 0, 3, 4}, {SIM_T_EDGE, 0, 2, 4},
+    {SIM_T_RUNTIME, 0, 2, 14}, {SIM_T_VIRTUAL, 0, 6, 0}, {SIM_T_VERTEX, 0, 3, 4}, {SIM_T_EDGE, 0, 2, 4},
 };
 
 static void add(const struct sim_slot *list)
@@ -98,9 +98,10 @@ static ze_result_t fill(enum sim_table table, uint32_t version, void *out)
     return ZE_RESULT_SUCCESS;
 }
 
-#define GETTER(name, table)                                                                         \
-    GHSIM_API ze_result_t zeGet##name##ProcAddrTable(uint32_t version, void *out);                  \
-    ze_result_t zeGet##name##ProcAddrTable(uint32_t version, void *out)                             \
+#define GETTER(name, table) NAMED_GETTER(zeGet##name, table)
+#define NAMED_GETTER(name, table)                                                                   \
+    GHSIM_API ze_result_t name##ProcAddrTable(uint32_t version, void *out);                         \
+    ze_result_t name##ProcAddrTable(uint32_t version, void *out)                                    \
     {                                                                                               \
         return fill(SIM_T_##table, version, out);                                                   \
     }
@@ -128,6 +129,7 @@ GETTER(PhysicalMem, PHYSICAL)
 GETTER(VirtualMem, VIRTUAL)
 GETTER(FabricVertexExp, VERTEX)
 GETTER(FabricEdgeExp, EDGE)
+NAMED_GETTER(zerGetGlobal, RUNTIME)
 
 // Tools and system management: 1.8 does not initialise a driver without these tables. They stay
 // empty; loaders answer for a NULL function.
