@@ -26,7 +26,7 @@ static const char fixed_options[] =
     "tcache_gc_incr_bytes:4194304,"
     "dirty_decay_ms:";
 
-static char option_string[sizeof(fixed_options) + 64];
+static char option_string[sizeof(fixed_options) + 640];
 
 static struct gh_region_pool heap_pool;
 static struct gh_region_pool plain_pool = { .plain = true };
@@ -54,11 +54,34 @@ static char *append_number(char *at, uint64_t number) {
     return at;
 }
 
+// How many pages a slab of each small class has. jemalloc's own are the fewest that leave nothing
+// over; several of those at once make a slab fill and empty less often, which costs a lock each.
+static char *append_slab_sizes(char *at) {
+    static const struct {
+        unsigned char quarters; // of a power of two
+        unsigned char pages;
+    } slabs[] = { { 4, 8 }, { 5, 10 }, { 6, 9 }, { 7, 7 } };
+    at = append_text(at, ",slab_sizes:16-48:8");
+    for (unsigned power = 64; power <= 8192; power *= 2) {
+        for (unsigned i = 0; i < sizeof(slabs) / sizeof(slabs[0]); i++) {
+            unsigned size = power / 4 * slabs[i].quarters;
+            at = append_text(at, "|");
+            at = append_number(at, size);
+            at = append_text(at, "-");
+            at = append_number(at, size);
+            at = append_text(at, ":");
+            at = append_number(at, slabs[i].pages);
+        }
+    }
+    return at;
+}
+
 static void configure(const struct gh_arena_options *options) {
     char *at = append_text(option_string, fixed_options);
     at = append_number(at, options->decay_ms);
     at = append_text(at, ",narenas:");
     at = append_number(at, options->arenas);
+    at = append_slab_sizes(at);
     *at = '\0';
     gh_je_malloc_conf_2_conf_harder = option_string;
     je_opt_cache_oblivious = false;
