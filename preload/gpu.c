@@ -250,9 +250,10 @@ static void release_retired(void) {
     struct gh_region *region;
     while ((region = next_retired()) != NULL) {
         uintptr_t base = region->base;
+        bool released = true;
         for (unsigned index = 0; index < GH_SCOPE_MAX; index++)
-            gh_pieces_drop_range(index, base, base + region->size_bytes);
-        bool released = release_imports(region->id, base, region->size_bytes, ~UINT64_C(0));
+            released = gh_pieces_drop_range(index, base, base + region->size_bytes) && released;
+        released = release_imports(region->id, base, region->size_bytes, ~UINT64_C(0)) && released;
         forget_imports(region->id, ~UINT64_C(0));
         if (released && !held_by_driver[region->id])
             gh_region_pool_discard(region);

@@ -63,11 +63,14 @@ REAL(brk_fn, brk)
 REAL(sbrk_fn, sbrk)
 REAL(shmdt_fn, shmdt)
 
+// The kernel refuses to lower the break further than where it was at first.
+static uintptr_t lowest_break;
+
 void gh_memory_events_start(void) {
+    lowest_break = (uintptr_t)real_sbrk()(0);
     (void)real_mmap();
     (void)real_mremap();
     (void)real_brk();
-    (void)real_sbrk();
     (void)real_shmdt();
     struct gh_os_release_ops ops = { real_munmap(), real_madvise() };
     gh_os_set_release_ops(&ops);
@@ -174,10 +177,12 @@ GH_EXPORT void *mremap(void *address, size_t old_size, size_t new_size, int flag
     bool watched = IS_WATCHED();
     if ((watched || gh_config.mmap) && is_plausible(address, gh_max(old_size, 1)) && is_plausible(address, new_size)) {
         if (target == NULL && new_size <= old_size) { // in place
+            uintptr_t gone = (uintptr_t)address + gh_align_up(new_size, GH_PAGE_SIZE);
+            size_t gone_size = gh_align_up(old_size, GH_PAGE_SIZE) - gh_align_up(new_size, GH_PAGE_SIZE);
             if (gh_config.mmap)
-                gh_own_maps_remove((uintptr_t)address + gh_align_up(new_size, GH_PAGE_SIZE), old_size - new_size);
+                gh_own_maps_remove(gone, gone_size);
             if (watched)
-                about_to_go((char *)address + gh_align_up(new_size, GH_PAGE_SIZE), old_size - new_size);
+                about_to_go((void *)gone, gone_size);
             return real_mremap()(address, old_size, new_size, flags, target);
         }
         // Growing in place takes nothing away: the kernel does so when it can, so ask for that first.
@@ -211,7 +216,7 @@ static int zero_heap(void *address, size_t size, int advice) {
         errno = ENOMEM; // not all of it is mapped
         return -1;
     }
-    for (uintptr_t at = (uintptr_t)address; advice == MADV_DONTNEED && at < end; at = vma.end) {
+    for (uintptr_t at = (uintptr_t)address; advice != MADV_FREE && at < end; at = vma.end) {
         if (!gh_vma_find(at, &vma)) // no /proc, or no file may be opened
             return gh_vma_zero_writable(at, end - at) ? 0 : real_madvise()((void *)at, end - at, advice);
         size_t part = gh_min(vma.end, end) - at;
@@ -223,12 +228,37 @@ static int zero_heap(void *address, size_t size, int advice) {
     return 0; // MADV_FREE allows the old contents
 }
 
-GH_EXPORT int madvise(void *address, size_t size, int advice) {
-    bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE;
-    if (gh_likely(!drops))
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+static bool drops_pages(int advice) {
+    return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE || advice == MADV_REMOVE ||
+           advice == GH_MADV_GUARD_INSTALL;
+}
+
+// Under the import lock, so that no import begins meanwhile.
+static int advise_heap(void *address, size_t size, int advice) {
+    if (!gh_gpu_try_enter())
         return real_madvise()(address, size, advice);
-    if (gh_unlikely(advice != MADV_REMOVE && hits_imported_heap(address, size)))
-        return zero_heap(address, size, advice);
+    int result;
+    if (!hits_imported_heap(address, size))
+        result = real_madvise()(address, size, advice);
+    else if (advice == GH_MADV_GUARD_INSTALL)
+        result = refuse_heap("MADV_GUARD_INSTALL");
+    else
+        result = zero_heap(address, size, advice);
+    int saved_errno = errno;
+    gh_gpu_unlock();
+    errno = saved_errno;
+    return result;
+}
+
+GH_EXPORT int madvise(void *address, size_t size, int advice) {
+    if (gh_likely(!drops_pages(advice)))
+        return real_madvise()(address, size, advice);
+    if (gh_unlikely(advice != MADV_REMOVE && gh_region_find(address) != NULL) && !gh_gpu_is_orphan())
+        return advise_heap(address, size, advice);
     if (gh_likely(!IS_WATCHED()) || !is_plausible(address, size))
         return real_madvise()(address, size, advice);
     return gh_pieces_around((uintptr_t)address, (uintptr_t)address + size, real_madvise(), advice);
@@ -238,7 +268,7 @@ GH_EXPORT int madvise(void *address, size_t size, int advice) {
 static void break_goes_to(uintptr_t end) {
     uintptr_t now = (uintptr_t)real_sbrk()(0);
     uintptr_t gone = gh_align_up(end, GH_PAGE_SIZE);
-    if (gone < now)
+    if (gone < now && end >= lowest_break)
         about_to_go((void *)gone, now - gone);
 }
 

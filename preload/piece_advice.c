@@ -58,12 +58,15 @@ static int zero_in_place(uintptr_t start, uintptr_t end, int (*advise)(void *, s
     return result;
 }
 
-static void suspend(unsigned scope, uintptr_t start, uintptr_t end) {
+// False when a driver keeps an import: then the pages must stay.
+static bool suspend(unsigned scope, uintptr_t start, uintptr_t end) {
+    bool suspended = true;
     for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;
          piece = gh_piece_first_above(scope, piece->end)) {
-        gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
-        piece->suspended = true;
+        piece->suspended = gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start) == 0;
+        suspended = suspended && piece->suspended;
     }
+    return suspended;
 }
 
 static void resume(unsigned scope, uintptr_t start, uintptr_t end) {
@@ -71,7 +74,9 @@ static void resume(unsigned scope, uintptr_t start, uintptr_t end) {
         uintptr_t piece_start = piece->start;
         uintptr_t piece_end = piece->end;
         const char *why;
-        if (gh_gpu_import_piece(scope, (void *)piece_start, piece_end - piece_start, piece->read_only, &why) == 0)
+        if (!piece->suspended)
+            ; // the driver did not let it go
+        else if (gh_gpu_import_piece(scope, (void *)piece_start, piece_end - piece_start, piece->read_only, &why) == 0)
             piece->suspended = false;
         else
             gh_pieces_drop_range(scope, piece_start, piece_end);
@@ -90,15 +95,18 @@ int gh_pieces_around(uintptr_t start, uintptr_t end, int (*advise)(void *, size_
         gh_gpu_unlock();
         return advise((void *)start, end - start, advice);
     }
-    bool of_a_kind = advice != MADV_REMOVE && mappings_of_a_kind(start, page_end, &shared);
+    bool stays = advice != MADV_REMOVE && advice != GH_MADV_GUARD_INSTALL;
+    bool of_a_kind = stays && mappings_of_a_kind(start, page_end, &shared);
     if (of_a_kind && !shared) {
         result = zero_in_place(start, page_end, advise, advice);
     } else if (of_a_kind) { // the pages are the file's or the segment's, and stay in it
         result = advise((void *)start, end - start, advice);
     } else {
+        bool suspended = true;
         for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
-            suspend(scope, start, page_end);
-        result = advise((void *)start, end - start, advice);
+            suspended = suspend(scope, start, page_end) && suspended;
+        errno = EAGAIN;
+        result = suspended ? advise((void *)start, end - start, advice) : -1;
         int saved_errno = errno;
         for (unsigned scope = 0; scope < GH_SCOPE_MAX; scope++)
             resume(scope, start, page_end);

@@ -116,12 +116,13 @@ static int piece_make(unsigned scope, const struct gh_piece *wanted, const char 
     return 0;
 }
 
-static void piece_release(unsigned scope, struct gh_piece *piece, bool call_driver) {
+static bool piece_release(unsigned scope, struct gh_piece *piece, bool call_driver) {
     gh_piece_remove(scope, piece);
-    if (call_driver && !piece->suspended)
-        gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start);
+    bool released = !call_driver || piece->suspended ||
+                    gh_gpu_release_piece(scope, (void *)piece->start, piece->end - piece->start) == 0;
     unpin_regions(piece->start, piece->end);
     gh_piece_give(piece);
+    return released;
 }
 
 static bool is_protected(uintptr_t address) {
@@ -340,11 +341,12 @@ static void keep_rest(unsigned scope, const struct gh_piece *old, uintptr_t star
         gh_wraps_mark_stale(scope, start, end);
 }
 
-void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
+bool gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
     bool marked = false;
+    bool released = true;
     for (struct gh_piece *piece = gh_piece_first_above(scope, start); piece != NULL && piece->start < end;) {
         struct gh_piece old = *piece;
-        piece_release(scope, piece, true);
+        released = piece_release(scope, piece, true) && released;
         if (old.refs > (old.kept ? 1u : 0u)) {
             if (!marked)
                 gh_wraps_mark_stale(scope, start, end);
@@ -354,6 +356,7 @@ void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end) {
         }
         piece = gh_piece_first_above(scope, gh_min(old.end, end));
     }
+    return released;
 }
 
 void gh_pieces_invalidate(uintptr_t start, uintptr_t end) {

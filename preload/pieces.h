@@ -48,13 +48,16 @@ GH_HIDDEN struct gh_segment gh_pieces_segment(unsigned scope, uintptr_t at, uint
 // that unmaps, and its memory is no piece.
 GH_HIDDEN void gh_pieces_invalidate(uintptr_t start, uintptr_t end);
 
+#define GH_MADV_GUARD_INSTALL 102 // Linux 6.13: pages go, and nobody may touch their places
+
 // The contents of the pages in [start, end) are about to be dropped by `advise`, which is called
 // and answers. Private anonymous pages that a wrap lies on are zeroed where they are; other pages
 // are released in every scope, and imported again afterwards.
 GH_HIDDEN int gh_pieces_around(uintptr_t start, uintptr_t end, int (*advise)(void *, size_t, int), int advice);
 
-// Under the import lock: releases the pieces in the range, remainders and all.
-GH_HIDDEN void gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end);
+// Under the import lock: releases the pieces in the range, remainders and all. False when a driver
+// keeps one: then the pages must never be anything else again.
+GH_HIDDEN bool gh_pieces_drop_range(unsigned scope, uintptr_t start, uintptr_t end);
 
 // Under the import lock: does any piece of the scope lie in the range?
 GH_HIDDEN bool gh_pieces_overlap(unsigned scope, uintptr_t start, uintptr_t end);

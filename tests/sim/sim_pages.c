@@ -4,10 +4,13 @@
 // unchanged), and the page frame numbers of up to 64 of them are remembered; later they must be
 // the same frames, since a GPU would go on using the old ones.
 //
-// fork: the kernel copies really pinned pages (sim_pin.c) for the child. Of unpinned ones, the
-// first write after a fork in the parent moves the parent's page. The fork handlers therefore
-// start a new generation; frames of an older one are taken afresh, after writing to the pages so
-// that the copying has happened. (A fork by raw system call is not seen.)
+// fork: the kernel copies really pinned pages (sim_pin.c) for the child. Of unpinned ones (those
+// that are imported for reading only, mostly), the first write after a fork in the parent moves the
+// parent's page. The fork handlers therefore start a new generation; frames of an older one are
+// taken afresh, after writing to the pages so that the copying has happened. Frames that are taken
+// while a fork runs, from the first handler before it to the last one after it, belong to no
+// generation: nobody here knows whether the kernel has copied yet. (A fork by raw system call is not
+// seen.)
 //
 // Honest gaps: without privileges /proc/self/pagemap hides frame numbers, then only presence is
 // compared. Of unpinned imports: frames that the kernel collapses into a huge page are accepted, a
@@ -32,11 +35,15 @@
 #endif
 #define PM_PRESENT (UINT64_C(1) << 63)
 #define PM_SWAPPED (UINT64_C(1) << 62)
+#define PM_FILE (UINT64_C(1) << 61) // of a file, or of shared memory
 #define PM_FRAME ((UINT64_C(1) << 55) - 1)
 #define KPF_THP 22
 #define EAGER_IMPORTS 4096 // with more imports than this the frames are taken at the next use
 
-static _Atomic uint64_t fork_generation = 1;
+static _Atomic uint64_t fork_generation = 1; // goes up before and after each fork
+static _Atomic uint64_t forks_running;       // raised before the first step, lowered after the second
+static _Thread_local bool forking;           // this thread's fork is one of them
+#define NO_GENERATION 0
 
 // True if every page of the range is mapped with the wanted access, by /proc/self/maps.
 static bool maps_allow(uintptr_t begin, uintptr_t end, bool read_only)
@@ -116,6 +123,19 @@ static void take_frames(struct sim_import *import, uint64_t *entries)
     if (!read_entries(import, entries)) read_presence(import, entries);
 }
 
+// Pages of files and of shared memory stay when they are taken out of the page table (MADV_DONTNEED).
+// Puts those back that were there once; false: there are none.
+static bool put_back(const struct sim_import *import, const uint64_t *now)
+{
+    bool some = false;
+    for (unsigned i = 0; i < import->frame_count; i++) {
+        const uintptr_t at = sample_address(import, i);
+        if ((import->frames[i] & PM_FILE) && !(now[i] & (PM_PRESENT | PM_SWAPPED)))
+            some = sim_pages_populate(at, at + SIM_PAGE, true) || some;
+    }
+    return some;
+}
+
 static bool is_huge(uint64_t frame)
 {
     uint64_t flags = 0;
@@ -144,7 +164,7 @@ static void record_locked(struct sim_import *import)
                 sim_pages_populate(at, at + SIM_PAGE, true);
         }
         take_frames(import, import->frames);
-        import->generation = generation;
+        import->generation = atomic_load(&forks_running) ? NO_GENERATION : generation;
         if (generation == atomic_load(&fork_generation)) break;
     }
     import->frame_count = sample_count(import);
@@ -166,6 +186,7 @@ bool sim_pages_same(struct sim_import *import)
     pthread_mutex_lock(&import->frame_lock);
     if (import->pinned || import->generation == atomic_load(&fork_generation)) {
         take_frames(import, now);
+        if (put_back(import, now)) take_frames(import, now);
         for (unsigned i = 0; i < import->frame_count && same; i++) {
             const uint64_t was = import->frames[i] & PM_FRAME, is = now[i] & PM_FRAME;
             if (now[i] & PM_SWAPPED) continue;
@@ -227,13 +248,19 @@ static void record_again(struct sim_import *import, uint64_t *count)
 
 static void before_fork(void)
 {
-    if (!sim_in_child()) atomic_fetch_add(&fork_generation, 1);
+    if (sim_in_child()) return;
+    forking = true;
+    atomic_fetch_add(&forks_running, 1);
+    atomic_fetch_add(&fork_generation, 1);
 }
 
 static void after_fork_in_parent(void)
 {
     if (sim_in_child()) return;
     atomic_fetch_add(&fork_generation, 1);
+    // The driver may have been loaded while this thread was between the handlers.
+    if (forking) atomic_fetch_sub(&forks_running, 1);
+    forking = false;
     if (__atomic_load_n(&sim_stats.imports_live, __ATOMIC_RELAXED) <= EAGER_IMPORTS)
         visit_all(record_again, NULL);
 }

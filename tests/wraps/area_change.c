@@ -82,8 +82,7 @@ static bool move_pages(struct area *area, struct rng *rng) {
         memcpy(area->shadow + to * WT_PAGE, area->shadow + from * WT_PAGE, count * WT_PAGE);
         leave_hole(area, from, count);
     } else {
-        wt_munmap(target, count * WT_PAGE);
-        leave_hole(area, to, count);
+        leave_hole(area, to, count); // where the target went: if it did, it may be somebody else's by now
         area_verify(area, source, count * WT_PAGE, "a move that failed");
     }
     return true;

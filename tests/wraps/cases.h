@@ -45,6 +45,7 @@ void case_stale(void);
 void case_stale_and_new(void);
 void case_failed_calls(void);
 void case_grows_in_place(void);
+void case_uneven_sizes(void);
 void case_advice(void);
 void case_advice_file(void);
 void case_break(void);
@@ -59,6 +60,10 @@ void case_read_only(void);
 void case_read_only_file(void);
 void case_older(void);
 void case_older_overlaps(void);
+
+void case_fork_handlers(void);
+void case_advice_untouched(void);
+void case_advice_newer(void);
 
 void case_pool(void);
 void case_pool_borders(void);

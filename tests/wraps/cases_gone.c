@@ -98,19 +98,44 @@ void case_failed_calls(void) {
     munmap(m, P(4));
 }
 
+// Somebody may map something into the place behind it just then: once more, elsewhere.
 void case_grows_in_place(void) {
-    unsigned char *m = case_pages(8);
-    case_wrap(m, P(4));
-    munmap(m + P(4), P(4)); // not before: making a wrap may map a page of the library's own
+    for (int attempt = 0;; attempt++) {
+        unsigned char *m = case_pages(8);
+        case_wrap(m, P(4));
+        munmap(m + P(4), P(4));
+        uint64_t before = imports_ever();
+        unsigned char *same = mremap(m, P(4), P(6), MREMAP_MAYMOVE);
+        CHECK(same != MAP_FAILED && (same == m || attempt < 100), "somebody is always behind it");
+        if (same != m) {
+            case_unwrap(m);
+            munmap(same, P(6));
+            continue;
+        }
+        CHECK(imports_ever() == before, "nothing went away");
+        case_must_add1(m, P(4));
+        CHECK(mremap(m, P(6), P(3), 0) == m, "shrunk");
+        CHECK(wt_type(case_unit, m + P(3)) == GONE && wt_type(case_unit, m) == KEEP, "only the end went");
+        case_unwrap(m);
+        munmap(m, P(3));
+        return;
+    }
+}
+
+// The kernel counts in pages: what the last bytes of a page are left off for takes no page away,
+// and never the next mapping's.
+void case_uneven_sizes(void) {
+    unsigned char *m = case_pages(6);
+    case_wrap(m, P(6));
     uint64_t before = imports_ever();
-    unsigned char *same = mremap(m, P(4), P(6), MREMAP_MAYMOVE);
-    CHECK(same == m, "somebody is behind it");
+    CHECK(mremap(m, P(5), P(4) + 1, 0) == m && mremap(m, P(4) + 2, P(4) + 1, 0) == m, "in place");
+    CHECK(wt_type(case_unit, m + P(5)) == KEEP && wt_type(case_unit, m + P(4)) == KEEP, "nothing went away");
     CHECK(imports_ever() == before, "nothing went away");
-    case_must_add1(m, P(4));
-    CHECK(mremap(m, P(6), P(3), 0) == m, "shrunk");
-    CHECK(wt_type(case_unit, m + P(3)) == GONE && wt_type(case_unit, m) == KEEP, "only the end went");
+    case_must_add1(m, P(6));
+    CHECK(mremap(m, P(6), P(3) + 1, 0) == m, "shrunk");
+    CHECK(wt_type(case_unit, m + P(4)) == GONE && wt_type(case_unit, m + P(4) - 1) == KEEP, "only the end went");
     case_unwrap(m);
-    munmap(m, P(3));
+    munmap(m, P(4));
 }
 
 // The CPU's and the GPU's view stay the same, without a driver call.
@@ -180,6 +205,12 @@ void case_break(void) {
     case_must_add1(m, (size_t)(kept - m));
     case_unwrap(m);
     CHECK(brk(start) == 0, "brk");
+    // A break that the kernel refuses, or takes for a question, takes nothing away.
+    static unsigned char fixed[P(3)];
+    case_wrap(fixed, sizeof fixed);
+    CHECK(brk(NULL) == 0 && brk((void *)P(16)) == 0 && sbrk(0) == start, "as it was");
+    case_must_add1(fixed, sizeof fixed);
+    case_unwrap(fixed);
 }
 
 static void *wrap_own_stack(void *out) {
