@@ -22,18 +22,22 @@ static unsigned scope_for(struct gh_ze_driver *driver, ze_command_list_handle_t 
 }
 
 // The scope is asked for when it is needed: `list`'s, or `context`'s when that is not NULL.
-static bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list, ze_context_handle_t context,
-                     const void *pointer, size_t size) {
-    uintptr_t at = (uintptr_t)pointer;
-    if (size == 0 || at + size < at || driver->all_system ||
+static __attribute__((noinline)) bool is_whole_elsewhere(struct gh_ze_driver *driver, ze_command_list_handle_t list,
+                                                         ze_context_handle_t context, uintptr_t at, size_t size) {
+    if (at + size < at || driver->all_system ||
         atomic_load_explicit(&driver->state, memory_order_acquire) != GH_ZE_ATTACHED || gh_gpu_is_orphan())
-        return true;
-    // The usual case, without a lock: a block of the heap. While there are no pieces, others take none.
-    const struct gh_region *region = gh_region_find(pointer);
-    if (region != NULL && size <= region->base + region->size_bytes - at)
         return true;
     unsigned scope = context == NULL ? scope_for(driver, list) : gh_ze_scope_of(driver, context);
     return scope == GH_NO_SCOPE || border(scope, at, at + size) == at + size;
+}
+
+// The usual case is short and takes no lock: a block of the heap, which one import holds.
+static inline bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list, ze_context_handle_t context,
+                            const void *pointer, size_t size) {
+    const struct gh_region *region = gh_region_find(pointer);
+    if (gh_likely(size == 0 || (region != NULL && size <= region->base + region->size_bytes - (uintptr_t)pointer)))
+        return true;
+    return is_whole_elsewhere(driver, list, context, (uintptr_t)pointer, size);
 }
 
 static ze_result_t finish(struct gh_ze_driver *driver, ze_command_list_handle_t list, ze_event_handle_t signal) {
