@@ -5,11 +5,13 @@
 #include "service_thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +40,25 @@ static void set_state(int value) {
     syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, 16, NULL, NULL, 0);
 }
 
+// A program whose main thread ended by pthread_exit goes on until its last thread ends: that must
+// not be ours. The kernel shows the main thread as dead, and beside it one thread.
+static bool is_left_over(void) {
+    char text[512];
+    long file = syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    long length = syscall(SYS_read, file, text, sizeof(text) - 1);
+    syscall(SYS_close, file);
+    text[length < 0 ? 0 : length] = '\0';
+    const char *at = strrchr(text, ')'); // the program's name may hold anything
+    if (at == NULL || at[1] != ' ' || at[2] != 'Z')
+        return false;
+    at += 2; // field 3; field 20 is the number of threads
+    for (int field = 3; field < 20 && at != NULL; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL && atoi(at) == 2;
+}
+
 static void *run(void *unused) {
     (void)unused;
     uint64_t period = gh_config.decay_ms / 4;
@@ -45,6 +66,8 @@ static void *run(void *unused) {
     while (atomic_load(&state) == RUNNING) {
         wait_while(RUNNING, (unsigned)period);
         if (atomic_load(&state) != RUNNING)
+            break;
+        if (is_left_over())
             break;
         gh_arena_set_decay();
         if (gh_gpu_has_pending())

@@ -126,7 +126,8 @@ static void try_again_later(struct gh_ze_driver *driver, const char *what) {
                                     "driver may; GPUHOST_BACKEND=none stops the attempts)");
         return;
     }
-    say(GH_LOG_WARNING, driver, what);
+    say(driver->said_later ? GH_LOG_DEBUG : GH_LOG_WARNING, driver, what);
+    driver->said_later = true; // each context comes here again
     atomic_store_explicit(&driver->state, GH_ZE_NEW, memory_order_release);
 }
 

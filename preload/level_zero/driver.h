@@ -71,6 +71,7 @@ struct gh_ze_driver {
     unsigned scope;                  // driver-wide, or GH_NO_SCOPE
     bool per_context;
     uint8_t refused_probes; // imports that it said it does not support
+    bool said_later;        // that an attempt to attach failed
     bool all_system; // every device uses all system memory as it is
     uint64_t max_import_bytes; // above: the relaxed-limits descriptor
     uint32_t device_count;
