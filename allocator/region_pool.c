@@ -50,8 +50,8 @@ static size_t region_size_for(const struct gh_region_pool *pool, size_t size_byt
     bool large = size_bytes >= GH_POOL_LARGE;
     size_t of_kind = large ? pool->large_mapped_bytes : pool->mapped_bytes - pool->large_mapped_bytes;
     size_t smallest = large ? 2 * pool->region_min_bytes : pool->region_min_bytes;
-    if (pool->populated)
-        smallest = gh_align_up(smallest / 4, GH_PAGE_SIZE);
+    if (pool->populated) // what nobody uses costs memory: at first a quarter of what there is
+        smallest = gh_align_up(gh_min(smallest / 4, gh_max(smallest / 16, of_kind / 4)), GH_PAGE_SIZE);
     size_t step = gh_max(gh_align_up(of_kind / GROWTH_DIVISOR, 2 * GH_MIB), smallest);
     if (pool->region_count < REGION_COUNT_FINE) // else a low maximum would use up the descriptors
         step = gh_min(step, gh_max(pool->region_max_bytes, pool->region_min_bytes));
