@@ -71,6 +71,15 @@ size_t gh_region_pool_guard(const struct gh_region_pool *pool, size_t size_bytes
     return gh_align_up(size_bytes + GH_GUARD_BYTES, GH_SLOT_SIZE) - size_bytes;
 }
 
+// A wholly free region enters the pool.
+static void region_attach(struct gh_region_pool *pool, struct gh_region *region) {
+    list_append(pool, region);
+    pool->mapped_bytes += region->size_bytes;
+    pool->large_mapped_bytes += region->for_large ? region->size_bytes : 0;
+    pool->free_bytes += region->size_bytes;
+    pool->region_count++;
+}
+
 static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool large) {
     if (size_bytes > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
         return NULL; // page numbers are 32 bits: 8 TiB for one block
@@ -98,11 +107,7 @@ static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size
     region->state = GH_REGION_ACTIVE;
     region->pins = 0;
     region->purges_running = 0;
-    list_append(pool, region);
-    pool->mapped_bytes += size_bytes;
-    pool->large_mapped_bytes += large ? size_bytes : 0;
-    pool->free_bytes += size_bytes;
-    pool->region_count++;
+    region_attach(pool, region);
     pool->regions_mapped_ever++;
     gh_region_publish(region);
     if (!pool->plain && pool->ops != NULL && pool->ops->appeared != NULL)
@@ -117,8 +122,6 @@ static void *take_from(struct gh_region_pool *pool, struct gh_region *region, si
     if (alignment > GH_SLOT_SIZE && (region->base & (alignment - 1)) != 0)
         return NULL;
     size_t alignment_pages = gh_max(alignment, GH_PAGE_SIZE) >> GH_PAGE_SHIFT;
-    if (alignment_pages > UINT32_MAX / 2)
-        return NULL;
     uint32_t page = gh_page_runs_take(&region->runs, (uint32_t)(size_bytes >> GH_PAGE_SHIFT),
                                       (uint32_t)alignment_pages, zeroed_out);
     if (page == GH_NO_PAGE)
@@ -127,9 +130,31 @@ static void *take_from(struct gh_region_pool *pool, struct gh_region *region, si
     return (void *)(region->base + ((size_t)page << GH_PAGE_SHIFT));
 }
 
-void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool *zeroed_out) {
-    if (size_bytes > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
+// A retired region that is still pinned, and so still imported, serves again: a program that frees and
+// mallocs faster than imports are released would have ever more of them. Not one much larger than
+// the region that would be made otherwise, which a small block would hold.
+static struct gh_region *region_revive(struct gh_region_pool *pool, size_t size_bytes, size_t most_bytes,
+                                       size_t alignment, bool large) {
+    struct gh_region **link = &pool->retired;
+    while (*link != NULL &&
+           ((*link)->for_large != large || (*link)->size_bytes < size_bytes || (*link)->size_bytes > most_bytes ||
+            ((*link)->base & (alignment - 1) & ~(GH_SLOT_SIZE - 1)) != 0))
+        link = &(*link)->next;
+    struct gh_region *region = *link;
+    if (region == NULL)
         return NULL;
+    *link = region->next;
+    region->state = GH_REGION_ACTIVE;
+    region_attach(pool, region);
+    pool->regions_returned--;
+    if (!pool->plain && pool->ops != NULL && pool->ops->appeared != NULL)
+        pool->ops->appeared(); // to a scope that was opened meanwhile
+    return region;
+}
+
+void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool *zeroed_out) {
+    if (gh_max(size_bytes, alignment) > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
+        return NULL; // page numbers are 32 bits
     bool large = size_bytes >= GH_POOL_LARGE;
     gh_lock_acquire(&gh_region_pool_lock);
     void *address = NULL;
@@ -140,9 +165,10 @@ void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t
         }
     }
     if (address == NULL) {
-        struct gh_region *region = NULL;
+        size_t wanted = region_size_for(pool, size_bytes);
+        struct gh_region *region = region_revive(pool, size_bytes, 2 * wanted, alignment, large);
         // Little address space left: smaller ones, at last just what is needed.
-        for (size_t wanted = region_size_for(pool, size_bytes); region == NULL && wanted > size_bytes; wanted /= 4)
+        for (; region == NULL && wanted > size_bytes; wanted /= 4)
             region = region_map_new(pool, gh_align_up(wanted, GH_PAGE_SIZE), alignment, large);
         if (region == NULL)
             region = region_map_new(pool, size_bytes, alignment, large);

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define THREADS 4
-#define SECONDS 4
+#define TICKS 3000u // under a second when the machine has time; signals coalesce when it has not
 
 static _Atomic unsigned long ticks;
 static _Atomic int stop;
@@ -70,19 +70,14 @@ int main(void) {
     pthread_t threads[THREADS];
     for (size_t i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, churn, (void *)(i + 1));
-    struct timespec start;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    do { // the main thread gets most of the signals, so it allocates too
+    while (atomic_load(&ticks) < TICKS) { // this thread gets most of the signals, so it allocates too
         for (int i = 0; i < 1000; i++)
             free(malloc((size_t)i * 40));
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (now.tv_sec - start.tv_sec < SECONDS);
+    }
     atomic_store(&stop, 1);
     for (size_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     timer_delete(timer);
-    // Signals coalesce when the machine is busy; a tenth of 5 kHz is enough to mean something.
-    printf("%s\n", atomic_load(&ticks) > SECONDS * 500 ? "survived" : "TOO FEW TICKS");
+    printf("survived\n");
     return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// How much longer a process takes that does nothing: medians of interleaved runs of /bin/true
-// without and with the library. Prints FIGURE lines; fails above the limit in milliseconds.
+// How much longer a process takes that does nothing: interleaved runs of /bin/true without and with
+// the library. Prints medians as FIGURE lines; fails when the fastest runs are further apart than
+// the limit in milliseconds, since a median is the machine's other work as well.
 // Usage: startup_time LIBRARY LIMIT
 #include <spawn.h>
 #include <stdio.h>
@@ -59,5 +60,5 @@ int main(int argc, char **argv) {
     printf("FIGURE startup_without_ms %.2f ms\n", without[RUNS / 2]);
     printf("FIGURE startup_with_ms %.2f ms\n", with[RUNS / 2]);
     printf("FIGURE startup_added_ms %.2f ms\n", added);
-    return added < atof(argv[2]) ? 0 : 1;
+    return with[0] - without[0] < atof(argv[2]) ? 0 : 1;
 }

@@ -23,7 +23,10 @@ absent() { # absent SYMBOL: why the library does not export it
 libc=$(ldconfig -p | awk '/libc\.so\.6 .*x86-64/ && !seen++ { print $NF }')
 libstdcxx=$(ldconfig -p | awk '/libstdc\+\+\.so\.6 .*x86-64/ && !seen++ { print $NF }')
 names() { nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u; }
-ours=$(names "$library")
+declare -A ours # the names that the library exports
+while IFS= read -r symbol; do
+	ours[$symbol]=1
+done < <(names "$library")
 wanted=$(
 	# Not those that allocate something else: room in a file, keys, locales, processor sets.
 	names "$libc" | grep -E 'alloc|memalign|mallinfo|mallopt|^c?free$|^free_|^__free|^__libc_free$|mcheck|mprobe|mtrace|muntrace|morecore' |
@@ -34,7 +37,7 @@ bad=0
 found=0
 missing=0
 while IFS= read -r symbol; do
-	if grep -qxF -- "$symbol" <<<"$ours"; then
+	if [[ -n ${ours[$symbol]:-} ]]; then
 		found=$((found + 1))
 	elif reason=$(absent "$symbol"); then
 		missing=$((missing + 1))
@@ -49,7 +52,7 @@ done <<<"$wanted"
 
 # C23's, which this glibc does not have yet.
 for symbol in free_sized free_aligned_sized cfree; do
-	grep -qxF -- "$symbol" <<<"$ours" || { printf 'not exported: %s\n' "$symbol"; bad=1; }
+	[[ -n ${ours[$symbol]:-} ]] || { printf 'not exported: %s\n' "$symbol"; bad=1; }
 done
 
 # No call inside the library may go through the PLT to a name that it exports: it would land in
@@ -62,7 +65,7 @@ calls=$(objdump -d --no-show-raw-insn "$library" | awk '
 		target = $NF; gsub(/[<>]/, "", target); sub(/@plt/, "", target); print target, name }')
 [[ -n $calls ]] || { printf 'objdump shows no call\n'; bad=1; }
 while read -r symbol caller; do
-	grep -qxF -- "$symbol" <<<"$ours" || continue
+	[[ -n ${ours[$symbol]:-} ]] || continue
 	case "$symbol $caller" in
 	"malloc "* | "free "*)
 		case $caller in

@@ -74,8 +74,8 @@ static void controls(void) {
     bool no = false;
     unsigned index = 0;
     size_t index_length = sizeof(index);
+    MUST(je.mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) == 0); // adds the counters up
     MUST(je.mallctl("stats.allocated", &value, &length, NULL, 0) == 0 && value != 0);
-    MUST(je.mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) == 0);
     MUST(je.mallctl("thread.tcache.flush", NULL, NULL, NULL, 0) == 0);
     MUST(je.mallctl("arena.0.purge", NULL, NULL, NULL, 0) == 0);
     MUST(je.mallctl("arena.0.reset", NULL, NULL, NULL, 0) == EPERM);

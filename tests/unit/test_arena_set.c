@@ -8,6 +8,7 @@
 
 #include "allocator/arena_set.h"
 #include "allocator/je_api.h"
+#include "allocator/lock.h"
 #include "config.h"
 #include "driver_text.h"
 #include "gate.h"
@@ -171,6 +172,17 @@ Test(arena_set, a_driver_s_blocks_are_plain_and_stay_apart) {
     for (int i = 0; i < 8192; i++)
         cr_assert_eq(block[i], 0x33);
     cr_assert(gh_region_pool_is_valid(gh_arena_set_plain()));
+}
+
+// A driver mallocs while it imports, and the first time the plain arena is made then. Builds that
+// check ranks say when a lock does not allow it.
+Test(arena_set, a_driver_s_first_block_comes_under_the_import_lock) {
+    static struct gh_lock import = GH_LOCK_INIT(GH_RANK_IMPORT);
+    gh_lock_acquire(&import);
+    char *block = as_driver(PAGE);
+    cr_assert(is_plain(block));
+    gh_lock_release(&import);
+    gh_deallocate(block);
 }
 
 static size_t mapped(void) {

@@ -254,9 +254,9 @@ Test(region_pool, pinned_regions_retire) {
     cr_assert_eq(region->state, GH_REGION_RETIRED);
     cr_assert_eq(block[0], 9);
     cr_assert_not(gh_region_pool_pin(region->id, &base, &size), "a retired region was pinned again");
-    char *other = take(100 * GH_MIB); // never the retired one
-    cr_assert_neq(other, block);
     cr_assert_eq(gh_region_pool_pop_retired(&pool), region);
+    char *other = take(100 * GH_MIB); // never one that is being released
+    cr_assert_neq(other, block);
     cr_assert_null(gh_region_pool_pop_retired(&pool));
     gh_region_pool_discard(region);
     cr_assert_null(gh_region_find(block));
@@ -264,6 +264,40 @@ Test(region_pool, pinned_regions_retire) {
     gh_region_pool_give(&pool, other, 100 * GH_MIB);
     cr_assert_eq(balance, 0, "%ld bytes stayed mapped", balance);
     cr_assert(gh_region_pool_is_valid(&pool));
+}
+
+// Until somebody begins to release it, a retired region serves again, pins and all.
+Test(region_pool, retired_regions_serve_again) {
+    char *block = take(100 * GH_MIB);
+    struct gh_region *region = gh_region_find(block);
+    uint32_t generation = region->generation;
+    uintptr_t base;
+    size_t size;
+    bool zeroed = true;
+    cr_assert(gh_region_pool_pin(region->id, &base, &size));
+    block[0] = 9;
+    gh_region_pool_give(&pool, block, 100 * GH_MIB);
+    char *small = take(PAGE); // too small for it
+    cr_assert_neq(gh_region_find(small), region);
+    char *larger = take(101 * GH_MIB);
+    cr_assert_neq(gh_region_find(larger), region);
+    appeared = 0;
+    cr_assert_eq(gh_region_pool_take(&pool, 90 * GH_MIB, PAGE, &zeroed), block);
+    cr_assert_not(zeroed);
+    cr_assert_eq(block[0], 9);
+    cr_assert_eq(appeared, 1);
+    cr_assert_eq(region->pins, 1);
+    cr_assert_eq(region->generation, generation);
+    cr_assert_null(gh_region_pool_pop_retired(&pool));
+    cr_assert(gh_region_pool_is_valid(&pool));
+    gh_region_pool_give(&pool, block, 90 * GH_MIB);
+    gh_region_pool_give(&pool, small, PAGE);
+    gh_region_pool_give(&pool, larger, 101 * GH_MIB);
+    cr_assert_null(gh_region_pool_take(&pool, 90 * GH_MIB, (size_t)1 << 46, &zeroed)); // never so aligned
+    cr_assert_eq(gh_region_pool_pop_retired(&pool), region);
+    gh_region_pool_discard(region);
+    cr_assert_eq(pool.region_count, 0);
+    cr_assert_eq(balance, 0, "%ld bytes stayed mapped", balance);
 }
 
 Test(region_pool, pins_are_counted) {
