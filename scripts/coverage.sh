@@ -22,10 +22,7 @@ done
 wanted=90
 failed=0
 
-command -v gcovr >/dev/null || {
-	printf 'gcovr is missing; please run: apt-get install gcovr\n' >&2
-	exit 1
-}
+"$root/scripts/install-packages" coverage
 
 # Atomic counters, since threads count too. A process adds its counts to the files at its exit;
 # gcov then calls malloc and stdio, which is fine: the library serves until the very end.
