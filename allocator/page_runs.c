@@ -124,7 +124,8 @@ static unsigned next_filled_bin(const struct gh_page_runs *runs, unsigned bin) {
     return GH_RUN_BINS;
 }
 
-uint32_t gh_page_runs_take(struct gh_page_runs *runs, uint32_t pages, uint32_t alignment_pages, bool *zeroed_out) {
+// The run that such a request is served from, and where in it; GH_NO_PAGE.
+static uint32_t find(const struct gh_page_runs *runs, uint32_t pages, uint32_t alignment_pages, uint32_t *start_out) {
     if (pages > runs->free_pages)
         return GH_NO_PAGE;
     for (unsigned bin = next_filled_bin(runs, bin_of(pages)); bin < GH_RUN_BINS; bin = next_filled_bin(runs, bin + 1)) {
@@ -134,13 +135,31 @@ uint32_t gh_page_runs_take(struct gh_page_runs *runs, uint32_t pages, uint32_t a
             uint64_t start = gh_align_up(first, alignment_pages);
             if (start + pages > (uint64_t)first + runs->tags[first].pages)
                 continue;
-            carve(runs, first, (uint32_t)start, pages, zeroed_out);
-            return (uint32_t)start;
+            *start_out = (uint32_t)start;
+            return first;
         }
         if (bin + 1 >= GH_RUN_BINS)
             break;
     }
     return GH_NO_PAGE;
+}
+
+uint32_t gh_page_runs_take(struct gh_page_runs *runs, uint32_t pages, uint32_t alignment_pages, bool *zeroed_out) {
+    uint32_t start;
+    uint32_t first = find(runs, pages, alignment_pages, &start);
+    if (first == GH_NO_PAGE)
+        return GH_NO_PAGE;
+    carve(runs, first, start, pages, zeroed_out);
+    return start;
+}
+
+uint64_t gh_page_runs_fit(const struct gh_page_runs *runs, uint32_t pages, uint32_t alignment_pages) {
+    uint32_t start;
+    uint32_t first = find(runs, pages, alignment_pages, &start);
+    if (first == GH_NO_PAGE)
+        return UINT64_MAX;
+    const struct gh_page_tag *tag = &runs->tags[first];
+    return tag->pages + ((tag->flags & TAG_ZERO) != 0 ? UINT64_C(1) << 32 : 0);
 }
 
 bool gh_page_runs_take_at(struct gh_page_runs *runs, uint32_t first, uint32_t pages, bool *zeroed_out) {

@@ -130,6 +130,33 @@ static void *take_from(struct gh_region_pool *pool, struct gh_region *region, si
     return (void *)(region->base + ((size_t)page << GH_PAGE_SHIFT));
 }
 
+// Small requests fill old regions first, so that young ones can be returned.
+static void *take_oldest(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool *zeroed_out) {
+    void *address = NULL;
+    for (struct gh_region *region = pool->first; region != NULL && address == NULL; region = region->next) {
+        if (!region->for_large)
+            address = take_from(pool, region, size_bytes, alignment, zeroed_out);
+    }
+    return address;
+}
+
+// Large ones go where they fit best, and where pages are kept already.
+static void *take_best(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool *zeroed_out) {
+    uint32_t pages = (uint32_t)(size_bytes >> GH_PAGE_SHIFT);
+    struct gh_region *best = NULL;
+    uint64_t best_fit = UINT64_MAX;
+    for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
+        if (!region->for_large || (region->base & (alignment - 1) & ~(GH_SLOT_SIZE - 1)) != 0)
+            continue;
+        uint64_t fit = gh_page_runs_fit(&region->runs, pages, (uint32_t)(gh_max(alignment, GH_PAGE_SIZE) >> GH_PAGE_SHIFT));
+        if (fit < best_fit) {
+            best_fit = fit;
+            best = region;
+        }
+    }
+    return best == NULL ? NULL : take_from(pool, best, size_bytes, alignment, zeroed_out);
+}
+
 // A retired region that is still pinned, and so still imported, serves again: a program that frees and
 // mallocs faster than imports are released would have ever more of them. Not one much larger than
 // the region that would be made otherwise, which a small block would hold.
@@ -158,12 +185,9 @@ void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t
     bool large = size_bytes >= GH_POOL_LARGE;
     gh_lock_acquire(&gh_region_pool_lock);
     void *address = NULL;
-    if (size_bytes <= pool->free_bytes) {
-        for (struct gh_region *region = pool->first; region != NULL && address == NULL; region = region->next) {
-            if (region->for_large == large)
-                address = take_from(pool, region, size_bytes, alignment, zeroed_out);
-        }
-    }
+    if (size_bytes <= pool->free_bytes)
+        address = large ? take_best(pool, size_bytes, alignment, zeroed_out)
+                        : take_oldest(pool, size_bytes, alignment, zeroed_out);
     if (address == NULL) {
         size_t wanted = region_size_for(pool, size_bytes);
         struct gh_region *region = region_revive(pool, size_bytes, 2 * wanted, alignment, large);
