@@ -10,8 +10,8 @@
 import concurrent.futures
 import os
 import re
-import signal
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -48,8 +48,10 @@ def start(driver, variables, limit=None, preload=True):
 
 def judge(name, result):
     status, met, errors = result
-    # libstdc++ ends the program, with this line, when it has no memory for an exception; the loader is C++.
-    if status == -signal.SIGABRT and "mmap" in name and "terminate called without an active exception" in errors:
+    # libstdc++ ends the program, with this line, when it has no memory for an exception; the loader is C++,
+    # and under a limit it may come first to the last of the memory.
+    no_memory = "mmap" in name or "RLIMIT_" in name
+    if status == -signal.SIGABRT and no_memory and "terminate called without an active exception" in errors:
         print(f"inject: {name}: the C++ runtime had no memory for an exception", flush=True)
         return True
     lines = [line for line in errors.splitlines() if line.startswith("gpuhost:")]
