@@ -46,7 +46,7 @@ leave_out 'judge the sources, not the library' check_ layers style
 leave_out 'judge the simulated driver' sim_selftest
 leave_out 'repeat what another test reaches, with another driver' 'inject_direct_ze.*_npu'
 leave_out 'programs that a full run has to fetch or to compile first; they reach nothing that others do not' demo_
-leave_out 'gcov writes files at each exit: system calls, time, and files that a limit forbids' abi_quiet abi_startup_time abi_under
+leave_out 'gcov writes files at each exit: system calls, time, and files that a limit forbids' abi_quiet abi_startup_time abi_under lifecycle_few_files
 leave_out 'gcov calls malloc and mmap through the linkage table' abi_symbols
 leave_out 'gcov counts behind each call that may throw, so that none is a jump; this test needs the jump' abi_operators_plugin_static
 ctest --test-dir "$folder" -L '^(unit|sim)$' -E "$without" --parallel "$(nproc)" --output-on-failure \
