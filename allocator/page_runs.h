@@ -35,8 +35,8 @@ GH_HIDDEN void gh_page_runs_destroy(struct gh_page_runs *runs);
 GH_HIDDEN uint32_t gh_page_runs_take(struct gh_page_runs *runs, uint32_t pages, uint32_t alignment_pages,
                                      bool *zeroed_out);
 
-// How well such a request fits: the smaller the better, UINT64_MAX not at all. A run of which some
-// page is in use by its contents goes before one that nobody has touched.
+// How well such a request fits: the smaller the better, UINT64_MAX not at all. A run whose pages may
+// hold memory already goes before one that is known to be zero.
 GH_HIDDEN uint64_t gh_page_runs_fit(const struct gh_page_runs *runs, uint32_t pages, uint32_t alignment_pages);
 
 // Takes exactly [first, first + pages), for growth in place. False when it is not free.

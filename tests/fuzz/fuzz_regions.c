@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "allocator/region_pool.h"
+#include "../syscall_words.h"
 
 #define RANGES 128u
 #define PINS 8u
@@ -52,12 +53,7 @@ static bool now_fails(unsigned *countdown) {
 }
 
 long __wrap_syscall(long number, ...) {
-    long a[6];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
+    TEST_SYSCALL_WORDS(a, number);
     if ((number == SYS_mmap && now_fails(&fail_mmap)) ||
         (number == SYS_madvise && a[2] == MADV_DONTNEED && now_fails(&fail_madvise))) {
         errno = ENOMEM;

@@ -28,6 +28,7 @@
 #include "scenario.h"
 #include "service_thread.h"
 #include "wraps.h"
+#include "../syscall_words.h"
 
 #define RUN_SECONDS 20
 
@@ -54,12 +55,7 @@ static bool fails(const char *what) {
 }
 
 long __wrap_syscall(long number, ...) {
-    long a[6];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
+    TEST_SYSCALL_WORDS(a, number);
     const char *what = number == SYS_mmap ? "mmap" : number == SYS_munmap ? "munmap" : number == SYS_madvise ? "madvise" : NULL;
     if (what != NULL && fails(what)) {
         errno = ENOMEM;

@@ -16,6 +16,8 @@
 
 #include <dlfcn.h>
 
+#include "../syscall_words.h"
+
 #define API __attribute__((visibility("default")))
 
 API long syscall(long number, ...);
@@ -87,12 +89,7 @@ API unsigned long inject_fired(void) {
 }
 
 long syscall(long number, ...) {
-    long a[6];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
+    TEST_SYSCALL_WORDS(a, number);
     if ((number == SYS_mmap && fails("mmap")) || (number == SYS_munmap && fails("munmap")) ||
         (number == SYS_madvise && fails("madvise")))
         return answer(-ENOMEM);

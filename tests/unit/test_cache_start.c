@@ -12,6 +12,7 @@
 #include "allocator/cache_start.h"
 #include "allocator/je_api.h"
 #include "gate.h"
+#include "../syscall_words.h"
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -21,12 +22,7 @@ static _Atomic unsigned refused;
 
 // Not every caller gives six arguments.
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...) {
-    long a[6];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
+    TEST_SYSCALL_WORDS(a, number);
     if (number == SYS_mmap && refusing) {
         refused++;
         errno = ENOMEM;

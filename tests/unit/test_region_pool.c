@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "allocator/region_pool.h"
+#include "../syscall_words.h"
 
 static unsigned appeared;
 static unsigned retired;
@@ -37,12 +38,7 @@ long __wrap_syscall(long number, ...);
 int __wrap_munmap(void *address, size_t size);
 
 long __wrap_syscall(long number, ...) {
-    long a[6];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
+    TEST_SYSCALL_WORDS(a, number);
     if (number == SYS_mmap && fail_in > 0 && --fail_in == 0) { // one thread when it is used
         mmap_failed = true;
         errno = ENOMEM;
