@@ -12,6 +12,7 @@ struct gh_arena_options {
     unsigned arenas;       // automatic arenas; threads are spread over them
     uint64_t decay_ms;     // how long jemalloc keeps a free extent before it gives it back
     size_t region_min_bytes;
+    size_t large_region_min_bytes; // smallest region for large blocks, before there is an import
     size_t region_max_bytes;
     bool hugepages;
     bool whole_slots; // address space is no scarce thing here

@@ -2,7 +2,8 @@
 //
 // Takes the place of the function by which jemalloc gives a thread its cache (cache_start.h): the
 // build makes jemalloc's own a weak symbol. Runs as a thread's first call of jemalloc does, with
-// no lock held; allocates nothing but the cache.
+// no lock held; allocates nothing but the cache. Three more functions of jemalloc are called through
+// ours, which the linker puts between its objects (--wrap).
 //
 // jemalloc knows by one flag, the first byte of a thread's data, whether the thread has a cache.
 // It sets the flag before it asks for the memory; here it is set after, if there is memory.
@@ -18,8 +19,48 @@
 static void *first_thread;       // its data: it came before there was a region
 static _Atomic bool has_started; // threads get caches
 
+// Threads that free less than this stay without a cache, which is cheaper for them.
+#define FREES_BEFORE_CACHE 64u
+
+static GH_TLS bool takes_cache;
+static GH_TLS unsigned frees;
+
+// How many blocks a thread's cache gets when it is empty: few at first, twice as many each time, up
+// to what jemalloc says. A thread that lives for a moment takes no more from the others than it
+// needs, and does not have to give it back; in one that goes on a cache can be large.
+#define FIRST_FILL 16u
+#define SMALL_CLASSES_MAX 64u
+
+static GH_TLS uint8_t fills[SMALL_CLASSES_MAX]; // of each class, up to where the limit is jemalloc's
+
+// jemalloc clears the memory of a cache, most of which will never be used, and some of it was
+// never touched; a cache is empty without that.
+void *__wrap_je_arena_palloc(void *thread, void *arena, size_t size, size_t alignment, bool zero, void *cache) {
+    return __real_je_arena_palloc(thread, arena, size, alignment, zero && !takes_cache, cache);
+}
+
+void __wrap_je_arena_cache_bin_fill_small(void *thread, void *arena, void *bin, void *bin_info, unsigned size_class,
+                                          unsigned count) {
+    if (size_class < SMALL_CLASSES_MAX && (FIRST_FILL << fills[size_class]) < count)
+        count = FIRST_FILL << fills[size_class]++;
+    __real_je_arena_cache_bin_fill_small(thread, arena, bin, bin_info, size_class, count);
+}
+
+// Called by free as long as the thread has no cache, with `minimal`: it is not to get one.
+void *__wrap_je_tsd_fetch_slow(void *thread, bool minimal) {
+    if (!minimal || ++frees < FREES_BEFORE_CACHE)
+        return __real_je_tsd_fetch_slow(thread, minimal);
+    int saved_errno = errno; // free keeps it
+    thread = __real_je_tsd_fetch_slow(thread, false);
+    errno = saved_errno;
+    return thread;
+}
+
 static bool give_cache(void *thread) {
-    if (je_tsd_tcache_data_init(thread))
+    takes_cache = true;
+    bool failed = je_tsd_tcache_data_init(thread);
+    takes_cache = false;
+    if (failed)
         return false;
     *(bool *)thread = true;
     je_tsd_slow_update(thread);
@@ -51,8 +92,17 @@ int gh_cache_start(void) {
 
 #else
 
+// A jemalloc that takes care of it, and whose functions are as they are.
+__asm__(".text\n"
+        ".globl __wrap_je_arena_palloc\n"
+        "__wrap_je_arena_palloc: jmp __real_je_arena_palloc\n"
+        ".globl __wrap_je_arena_cache_bin_fill_small\n"
+        "__wrap_je_arena_cache_bin_fill_small: jmp __real_je_arena_cache_bin_fill_small\n"
+        ".globl __wrap_je_tsd_fetch_slow\n"
+        "__wrap_je_tsd_fetch_slow: jmp __real_je_tsd_fetch_slow\n");
+
 int gh_cache_start(void) {
-    return 0; // a jemalloc that takes care of it
+    return 0;
 }
 
 #endif

@@ -49,10 +49,13 @@ static void list_remove(struct gh_region_pool *pool, struct gh_region *region) {
 static size_t region_size_for(const struct gh_region_pool *pool, size_t size_bytes) {
     bool large = size_bytes >= GH_POOL_LARGE;
     size_t of_kind = large ? pool->large_mapped_bytes : pool->mapped_bytes - pool->large_mapped_bytes;
-    size_t smallest = large ? 2 * pool->region_min_bytes : pool->region_min_bytes;
-    if (pool->populated) // what nobody uses costs memory: at first a quarter of what there is
-        smallest = gh_align_up(gh_min(smallest / 4, gh_max(smallest / 16, of_kind / 4)), GH_PAGE_SIZE);
-    size_t step = gh_max(gh_align_up(of_kind / GROWTH_DIVISOR, 2 * GH_MIB), smallest);
+    size_t smallest = large ? gh_max(pool->large_region_min_bytes, pool->region_min_bytes) : pool->region_min_bytes;
+    if (pool->populated) { // what nobody uses costs memory: at first a quarter of what there is
+        smallest = large ? 2 * pool->region_min_bytes : pool->region_min_bytes;
+        smallest = gh_align_up(gh_min(smallest / 4, gh_max(smallest / 32, of_kind / 4)), GH_PAGE_SIZE);
+    }
+    size_t seventh = of_kind / GROWTH_DIVISOR;
+    size_t step = gh_max(gh_align_up(seventh, seventh < 2 * GH_MIB ? GH_PAGE_SIZE : 2 * GH_MIB), smallest);
     if (pool->region_count < REGION_COUNT_FINE) // else a low maximum would use up the descriptors
         step = gh_min(step, gh_max(pool->region_max_bytes, pool->region_min_bytes));
     if (size_bytes >= step)
@@ -110,8 +113,6 @@ static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size
     region_attach(pool, region);
     pool->regions_mapped_ever++;
     gh_region_publish(region);
-    if (!pool->plain && pool->ops != NULL && pool->ops->appeared != NULL)
-        pool->ops->appeared();
     return region;
 }
 
@@ -126,6 +127,9 @@ static void *take_from(struct gh_region_pool *pool, struct gh_region *region, si
                                       (uint32_t)alignment_pages, zeroed_out);
     if (page == GH_NO_PAGE)
         return NULL;
+    bool was_idle = region->runs.free_pages + (size_bytes >> GH_PAGE_SHIFT) == region->runs.pages;
+    if (was_idle && region->pins == 0 && !pool->plain && pool->ops != NULL && pool->ops->appeared != NULL)
+        pool->ops->appeared(); // nobody imports a region of which nothing is in use
     pool->free_bytes -= size_bytes;
     return (void *)(region->base + ((size_t)page << GH_PAGE_SHIFT));
 }
@@ -179,30 +183,6 @@ static struct gh_region *region_revive(struct gh_region_pool *pool, size_t size_
     return region;
 }
 
-void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool *zeroed_out) {
-    if (gh_max(size_bytes, alignment) > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
-        return NULL; // page numbers are 32 bits
-    bool large = size_bytes >= GH_POOL_LARGE;
-    gh_lock_acquire(&gh_region_pool_lock);
-    void *address = NULL;
-    if (size_bytes <= pool->free_bytes)
-        address = large ? take_best(pool, size_bytes, alignment, zeroed_out)
-                        : take_oldest(pool, size_bytes, alignment, zeroed_out);
-    if (address == NULL) {
-        size_t wanted = region_size_for(pool, size_bytes);
-        struct gh_region *region = region_revive(pool, size_bytes, 2 * wanted, alignment, large);
-        // Little address space left: smaller ones, at last just what is needed.
-        for (; region == NULL && wanted > size_bytes; wanted /= 4)
-            region = region_map_new(pool, gh_align_up(wanted, GH_PAGE_SIZE), alignment, large);
-        if (region == NULL)
-            region = region_map_new(pool, size_bytes, alignment, large);
-        if (region != NULL)
-            address = take_from(pool, region, size_bytes, alignment, zeroed_out);
-    }
-    gh_lock_release(&gh_region_pool_lock);
-    return address;
-}
-
 bool gh_region_pool_take_at(struct gh_region_pool *pool, void *address, size_t size_bytes, bool *zeroed_out) {
     bool taken = false;
     gh_lock_acquire(&gh_region_pool_lock);
@@ -219,8 +199,7 @@ bool gh_region_pool_take_at(struct gh_region_pool *pool, void *address, size_t s
     return taken;
 }
 
-// Takes the region out of the pool; afterwards nobody but the caller knows it.
-static void region_detach(struct gh_region_pool *pool, struct gh_region *region) {
+void gh_region_pool_detach(struct gh_region_pool *pool, struct gh_region *region) {
     list_remove(pool, region);
     pool->mapped_bytes -= region->size_bytes;
     pool->large_mapped_bytes -= region->for_large ? region->size_bytes : 0;
@@ -250,7 +229,7 @@ static uint32_t now_ms(void) {
 
 // With the lock, which it releases: lets a wholly free region go.
 static void region_let_go(struct gh_region_pool *pool, struct gh_region *region) {
-    region_detach(pool, region);
+    gh_region_pool_detach(pool, region);
     if (region->pins != 0) {
         region->state = GH_REGION_RETIRED;
         region->next = pool->retired;
@@ -261,6 +240,60 @@ static void region_let_go(struct gh_region_pool *pool, struct gh_region *region)
         return;
     }
     gh_region_pool_unmap(region);
+}
+
+// The largest region for large blocks of which nothing is in use, or NULL.
+struct gh_region *gh_region_pool_largest_idle(struct gh_region_pool *pool, bool pinned) {
+    struct gh_region *largest = NULL;
+    for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
+        if (region->for_large && (region->pins != 0) == pinned && region->runs.free_pages == region->runs.pages &&
+            region->purges_running == 0 && (largest == NULL || region->size_bytes > largest->size_bytes))
+            largest = region;
+    }
+    return largest;
+}
+
+// Nothing fits a large request, so a new region comes. Regions of which nothing is in use go in exchange,
+// the largest first: a program whose arrays change their size would have ever more of them, kept
+// for DECAY_MS. Pinned ones still serve until the imports are worked on next.
+static void exchange(struct gh_region_pool *pool, size_t new_bytes) {
+    struct gh_region *idle;
+    for (size_t gone = 0; gone < new_bytes && (idle = gh_region_pool_largest_idle(pool, false)) != NULL;) {
+        gone += idle->size_bytes;
+        region_let_go(pool, idle);
+        gh_lock_acquire(&gh_region_pool_lock);
+    }
+    if (gh_region_pool_largest_idle(pool, true) == NULL)
+        return;
+    pool->surplus_bytes += new_bytes;
+    if (pool->ops != NULL && pool->ops->retired != NULL)
+        pool->ops->retired();
+}
+
+void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool *zeroed_out) {
+    if (gh_max(size_bytes, alignment) > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
+        return NULL; // page numbers are 32 bits
+    bool large = size_bytes >= GH_POOL_LARGE;
+    gh_lock_acquire(&gh_region_pool_lock);
+    void *address = NULL;
+    if (size_bytes <= pool->free_bytes)
+        address = large ? take_best(pool, size_bytes, alignment, zeroed_out)
+                        : take_oldest(pool, size_bytes, alignment, zeroed_out);
+    if (address == NULL) {
+        size_t wanted = region_size_for(pool, size_bytes);
+        struct gh_region *region = region_revive(pool, size_bytes, 2 * wanted, alignment, large);
+        if (region == NULL && large)
+            exchange(pool, wanted);
+        // Little address space left: smaller ones, at last just what is needed.
+        for (; region == NULL && wanted > size_bytes; wanted /= 4)
+            region = region_map_new(pool, gh_align_up(wanted, GH_PAGE_SIZE), alignment, large);
+        if (region == NULL)
+            region = region_map_new(pool, size_bytes, alignment, large);
+        if (region != NULL)
+            address = take_from(pool, region, size_bytes, alignment, zeroed_out);
+    }
+    gh_lock_release(&gh_region_pool_lock);
+    return address;
 }
 
 static struct gh_region *region_of_extent(const void *address, size_t size_bytes) {

@@ -14,6 +14,7 @@
 struct gh_region_pool {
     // Constant after start-up.
     size_t region_min_bytes;
+    size_t large_region_min_bytes; // the same for large blocks, until there is an import
     size_t region_max_bytes;
     bool plain;
     bool hugepages; // ask for transparent huge pages in regions of at least one
@@ -29,6 +30,7 @@ struct gh_region_pool {
     size_t mapped_bytes;
     size_t large_mapped_bytes; // of them in regions for large requests
     size_t free_bytes;
+    size_t surplus_bytes; // so much of pinned, idle regions may go at the next gh_region_pool_pop_retired
     uint32_t last_sweep_ms;
     uint32_t region_count;
     uint64_t regions_mapped_ever;
@@ -38,6 +40,7 @@ struct gh_region_pool {
 struct gh_region_pool_stats {
     size_t mapped_bytes;
     size_t free_bytes; // in page runs that no extent uses; jemalloc's own caches are not in it
+    size_t idle_bytes; // of them, in regions of which nothing is in use and that nobody pins
     uint32_t region_count;
     uint64_t regions_mapped_ever;
     uint64_t regions_returned;
@@ -74,7 +77,7 @@ GH_HIDDEN void gh_region_pool_trim(struct gh_region_pool *pool);
 
 struct gh_region_look {
     uint32_t generation;
-    bool importable; // active, and not plain; then also
+    bool importable; // active, not plain, and something of it is in use; then also
     uintptr_t base;
     size_t size_bytes;
 };
@@ -88,7 +91,7 @@ GH_HIDDEN bool gh_region_pool_look(uint16_t id, struct gh_region_look *out);
 GH_HIDDEN bool gh_region_pool_pin(uint16_t id, uintptr_t *base_out, size_t *size_out);
 GH_HIDDEN void gh_region_pool_unpin(uint16_t id);
 
-// A pinned region that became wholly free, or NULL. The caller undoes what the pin stood for,
+// A pinned region that became wholly free and was let go, or NULL. The caller undoes what the pin stood for,
 // then discards it.
 GH_HIDDEN struct gh_region *gh_region_pool_pop_retired(struct gh_region_pool *pool);
 GH_HIDDEN void gh_region_pool_discard(struct gh_region *region);

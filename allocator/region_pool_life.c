@@ -8,7 +8,7 @@
 #include "region_pool_impl.h"
 
 // What a trimmed region keeps to grow into.
-#define TRIM_MARGIN_PAGES 256u
+#define TRIM_MARGIN_PAGES 64u
 
 void gh_region_pool_trim(struct gh_region_pool *pool) {
     gh_lock_acquire(&gh_region_pool_lock);
@@ -39,7 +39,8 @@ bool gh_region_pool_look(uint16_t id, struct gh_region_look *out) {
     out->generation = region->generation;
     out->base = region->base;
     out->size_bytes = region->size_bytes;
-    out->importable = region->state == GH_REGION_ACTIVE && !region->plain;
+    out->importable =
+        region->state == GH_REGION_ACTIVE && !region->plain && region->runs.free_pages != region->runs.pages;
     gh_lock_release(&gh_region_pool_lock);
     return used;
 }
@@ -75,6 +76,13 @@ struct gh_region *gh_region_pool_pop_retired(struct gh_region_pool *pool) {
     if (region != NULL) {
         pool->retired = region->next;
         region->next = NULL;
+    } else if (pool->surplus_bytes != 0) {
+        region = gh_region_pool_largest_idle(pool, true);
+        pool->surplus_bytes -= region == NULL ? pool->surplus_bytes : gh_min(region->size_bytes, pool->surplus_bytes);
+        if (region != NULL) {
+            gh_region_pool_detach(pool, region);
+            region->state = GH_REGION_RETIRED;
+        }
     }
     gh_lock_release(&gh_region_pool_lock);
     return region;
@@ -89,6 +97,11 @@ void gh_region_pool_get_stats(struct gh_region_pool *pool, struct gh_region_pool
     gh_lock_acquire(&gh_region_pool_lock);
     out->mapped_bytes = pool->mapped_bytes;
     out->free_bytes = pool->free_bytes;
+    out->idle_bytes = 0;
+    for (const struct gh_region *region = pool->first; region != NULL; region = region->next) {
+        if (region->pins == 0 && region->runs.free_pages == region->runs.pages)
+            out->idle_bytes += region->size_bytes;
+    }
     out->region_count = pool->region_count;
     out->regions_mapped_ever = pool->regions_mapped_ever;
     out->regions_returned = pool->regions_returned;

@@ -283,8 +283,10 @@ static void import_new(void) {
         }
         uint64_t done = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) | refused[id];
         uint64_t wanted = open & ~done;
-        if (wanted != 0 && look.importable)
+        if (wanted != 0 && look.importable) {
+            release_retired(); // imports take their time: memory that was let go meanwhile goes first
             import_region(id, wanted);
+        }
     }
 }
 

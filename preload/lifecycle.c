@@ -5,6 +5,7 @@
 #include "lifecycle.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,9 +66,27 @@ static const char *environment_value(const char *name) {
     return NULL;
 }
 
-static bool address_space_is_limited(void) {
+static bool is_limited(int resource) {
     struct rlimit limit;
-    return syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return syscall(SYS_prlimit64, 0, resource, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+// vm.overcommit_memory=2: what is mapped counts, whether it is used or not.
+static bool overcommit_is_strict(void) {
+    char policy = '0';
+    long file = syscall(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        syscall(SYS_read, file, &policy, 1);
+        syscall(SYS_close, file);
+    }
+    return policy == '2';
+}
+
+// Large blocks share few regions, where what one leaves fits the next: an eighth less memory in programs
+// that make and drop arrays. Only where it is no matter how much is mapped.
+static size_t large_region_min(size_t region_min) {
+    bool matters = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA) || overcommit_is_strict();
+    return region_min * (matters ? 2 : 32);
 }
 
 static int start_heap(void) {
@@ -75,9 +94,10 @@ static int start_heap(void) {
         .arenas = gh_config.arenas != 0 ? (unsigned)gh_config.arenas : arenas_for(count_processors()),
         .decay_ms = gh_config.decay_ms,
         .region_min_bytes = gh_align_up(gh_config.region_min, GH_PAGE_SIZE),
+        .large_region_min_bytes = gh_align_up(large_region_min(gh_config.region_min), GH_PAGE_SIZE),
         .region_max_bytes = gh_align_up(gh_config.region_max, GH_PAGE_SIZE),
         .hugepages = gh_config.hugepages != 0,
-        .whole_slots = !address_space_is_limited(),
+        .whole_slots = !is_limited(RLIMIT_AS),
         .ops = &gh_gpu_region_ops,
     };
     // Before jemalloc registers its own: prepare handlers run last-registered-first, and the

@@ -11,7 +11,6 @@
 #include "export.h"
 #include "gate.h"
 #include "malloc_abi.h"
-#include "thread_cache.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -28,7 +27,6 @@ GH_EXPORT void *malloc(size_t size) {
 
 GH_EXPORT void free(void *pointer) {
     if (gh_likely(gh_is_heap_block(pointer))) {
-        gh_thread_cache_count_free();
         gh_je_free(pointer); // by a jump
         return;
     }

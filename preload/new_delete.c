@@ -18,7 +18,6 @@
 #include "export.h"
 #include "gate.h"
 #include "real_symbols.h"
-#include "thread_cache.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -62,7 +61,6 @@ static inline void deallocate(void *pointer) {
         gh_deallocate(pointer);
         return;
     }
-    gh_thread_cache_count_free();
     gh_je_free(pointer);
 }
 

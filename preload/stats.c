@@ -25,11 +25,12 @@ void gh_stats_collect(struct gpuhost_stats *out) {
     struct gh_arena_totals totals;
     gh_arena_set_get_totals(&totals);
     uint64_t mapped = totals.heap.mapped_bytes;
+    uint64_t in_use = mapped - totals.heap.idle_bytes;
     out->regions = totals.heap.region_count;
     out->bytes_mapped = mapped;
     out->bytes_imported = atomic_load_explicit(&gh_stats.bytes_imported, memory_order_relaxed);
-    if (gh_gpu_open_scopes() != 0 && mapped > out->bytes_imported)
-        out->bytes_refused = mapped - out->bytes_imported;
+    if (gh_gpu_open_scopes() != 0 && in_use > out->bytes_imported)
+        out->bytes_refused = in_use - out->bytes_imported;
     out->bytes_live = totals.allocated_bytes;
     out->bytes_plain = totals.plain.mapped_bytes;
     out->scopes = (uint64_t)__builtin_popcountll(gh_gpu_open_scopes());

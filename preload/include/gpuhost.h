@@ -43,7 +43,8 @@ struct gpuhost_stats {
     uint64_t regions;              // mapped now
     uint64_t bytes_mapped;         // in them
     uint64_t bytes_imported;       // of them, visible in at least one scope, now
-    uint64_t bytes_refused;        // of them, that a driver or the limit refused, now
+    uint64_t bytes_refused;        // of them, that a driver or the limit refused or that wait for their import, now
+                                   // (regions of which nothing is in use are not imported: they are in neither)
     uint64_t bytes_live;           // in blocks that the program has not freed
     uint64_t bytes_plain;          // mapped for memory that is deliberately not visible
     uint64_t scopes;               // driver scopes (a driver, or a context of one) open now

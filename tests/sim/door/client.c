@@ -167,5 +167,5 @@ struct gpuhost_stats client_stats(void) {
 
 uint64_t client_pieces(void) {
     struct gpuhost_stats stats = client_stats();
-    return client_sim().imports_live - stats.regions * stats.scopes;
+    return client_sim().imports_live - (stats.imports - stats.releases);
 }
