@@ -19,7 +19,7 @@ struct gh_region_pool {
     bool plain;
     bool hugepages; // ask for transparent huge pages in regions of at least one
     uint32_t decay_ms; // how long kept pages stay
-    bool populated;    // under the lock: regions are imported, so what nobody has used costs memory
+    bool populated;    // under the lock: regions are imported or locked, so what nobody has used costs memory
     bool whole_slots;  // the guard behind a region goes on to the end of its last slot
     const struct gh_region_ops *ops;
 
@@ -67,8 +67,8 @@ GH_HIDDEN void gh_region_pool_keep(struct gh_region_pool *pool, void *address, s
 // came back.
 GH_HIDDEN bool gh_region_pool_sweep(struct gh_region_pool *pool, bool everything);
 
-// Before the first import: gives up the pages at the ends of regions that nobody has used yet, so
-// that they are not imported.
+// From now on what is mapped costs memory, used or not (before the first import, before mlockall):
+// gives up the pages at the ends of regions that nobody has used yet; new regions are smaller.
 GH_HIDDEN void gh_region_pool_trim(struct gh_region_pool *pool);
 
 // Requests from this size on come from regions of their own kind, so that small blocks, some of

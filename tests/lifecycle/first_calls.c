@@ -117,6 +117,7 @@ static int remaps(void *f, void *given) {
 static int advises(void *f, void *given) { return ((int (*)(void *, size_t, int))f)(given, PAGE, MADV_DONTNEED) == 0 && munmap(given, PAGE) == 0; }
 static int moves_break(void *f, void *given) { (void)given; return ((int (*)(void *))f)((void *)(uintptr_t)syscall(SYS_brk, 0)) == 0; }
 static int asks_break(void *f, void *given) { (void)given; return ((void *(*)(intptr_t))f)(0) != (void *)-1; }
+static int locks(void *f, void *given) { (void)given; return ((int (*)(int))f)(0) == -1 && errno == EINVAL; }
 static int detaches(void *f, void *given) { (void)given; return ((int (*)(const void *))f)((void *)(uintptr_t)PAGE) == -1 && errno == EINVAL; }
 
 static int says_version(void *f, void *given) { (void)given; return *((const char *(*)(void))f)() != '\0'; }
@@ -177,6 +178,7 @@ static const struct row {
     { "brk", moves_break, NOTHING },
     { "sbrk", asks_break, NOTHING },
     { "shmdt", detaches, NOTHING },
+    { "mlockall", locks, NOTHING },
     { "gpuhost_version", says_version, NOTHING },
     { "gpuhost_active", says_active, NOTHING },
     { "gpuhost_is_visible", says_visible, BLOCK },
