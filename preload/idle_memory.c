@@ -12,6 +12,7 @@
 
 #define IDLE_MIN_BYTES (8 * GH_MIB)
 #define ATTEMPTS 4u
+#define PAUSE_MIN_MS 1000u
 #define DECAY_MAX_MS 60000u // who asks for more wants to keep memory
 
 static atomic_uint asked; // how often
@@ -29,7 +30,8 @@ static bool is_mostly_free(void) {
 
 void gh_idle_memory_look(unsigned period_ms) {
     waited_ms += period_ms;
-    if (gh_config.decay_ms > DECAY_MAX_MS || !is_mostly_free() || waited_ms > 4 * gh_config.decay_ms) {
+    if (gh_config.decay_ms > DECAY_MAX_MS || !is_mostly_free() ||
+        waited_ms > gh_max(4 * gh_config.decay_ms, PAUSE_MIN_MS)) {
         attempts = 0;
         waited_ms = 0;
         return;

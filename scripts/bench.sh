@@ -13,6 +13,7 @@ usage: scripts/bench.sh [PART ...] [--quick] [--save] [OPTION ...]
 
   malloc    stress programs and real ones under each allocator; then the same
             before and after a GPU context exists (attached), and startup
+  stress    the stress programs alone
   programs  the real programs alone
   wraps     a wrap, covered or not, few or a million; what the door adds
   import    number, slack and cost of imports; time until all is visible
@@ -21,6 +22,7 @@ usage: scripts/bench.sh [PART ...] [--quick] [--save] [OPTION ...]
 
   --quick           a fifth of the work
   --save            raw results (JSON) and the chart (SVG) into tests/bench/results
+  --label NAME      with --save: results of another machine, beside the others, no chart
   --threads 1,2,16  thread counts of the stress programs
   --rounds N        interleaved rounds (5)
   --only NAMES      these programs only

@@ -13,12 +13,12 @@ import bench_run as run
 from bench_report import figure
 
 SOURCE = os.path.dirname(os.path.realpath(__file__))
-PARTS = ("malloc", "attached", "startup", "wraps", "import", "memory")  # programs is a part of malloc
+PARTS = ("malloc", "attached", "startup", "wraps", "import", "memory")  # stress and programs are parts of malloc
 
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("parts", nargs="*", default=["all"], choices=[*PARTS, "programs", "all"])
+    parser.add_argument("parts", nargs="*", default=["all"], choices=[*PARTS, "stress", "programs", "all"])
     parser.add_argument("--build", required=True)
     parser.add_argument("--library")
     parser.add_argument("--quick", action="store_true", help="a fifth of the work, three rounds")
@@ -30,6 +30,8 @@ def arguments():
     parser.add_argument("--variant", action="append", default=[], metavar="NAME:VARIABLE=VALUE,...",
                         help="another run of libgpuhost, with these settings (LIBRARY=FILE: another build)")
     parser.add_argument("--save", action="store_true")
+    parser.add_argument("--label", default="", help="of another machine: kept beside the others, as PART-LABEL.json")
+    parser.add_argument("--results", default=os.path.join(SOURCE, "results"), help="folder to save into")
     options = parser.parse_args()
     options.build = os.path.realpath(options.build)
     options.programs = os.path.join(options.build, "tests/bench")
@@ -39,7 +41,7 @@ def arguments():
     options.rounds = options.rounds or (3 if options.quick else 5)
     options.thread_counts = [int(count) for count in options.threads.split(",")]
     options.peers = bench_rows.allocators(options.library)
-    options.folder = os.path.join(SOURCE, "results")
+    options.label = f"-{options.label}" if options.label else ""
     options.attach_env = {"ZE_ENABLE_ALT_DRIVERS": os.path.join(options.build, "tests/sim/libze_sim_gpu.so"),
                           "GHSIM_PAGE_CHECK": "off"}
     return options
@@ -86,7 +88,7 @@ def compare(options, kinds, part):
                       for name, row in tables[key].items()]
                      + [("geometric mean", ["", *(run.geometric_means(tables[key])[c] for c in columns[1:])])])
     print()
-    prefix = "malloc" if part == "malloc" else "programs"
+    prefix = part
     for key, word in (("wall", "time"), ("cpu", "cpu"), ("rss", "rss")):
         for name, value in run.geometric_means(tables[key]).items():
             if name != "glibc":
@@ -94,9 +96,9 @@ def compare(options, kinds, part):
     if "gpuhost" in columns and "jemalloc" in columns:
         against(tables, prefix)
     if options.save:
-        report.save(options.folder, part, report.command_line(), raw)
-        if part == "malloc":
-            report.chart(options.folder, tables["wall"], tables["rss"])
+        report.save(options.results, part + options.label, report.command_line(), raw)
+        if part == "malloc" and not options.label:
+            report.chart(options.results, tables["wall"], tables["rss"])
     return middle
 
 
@@ -139,6 +141,8 @@ def main():
         report.figures.clear()
         if part == "malloc":
             compare(options, ("stress", "real"), part)
+        elif part == "stress":
+            compare(options, ("stress",), part)
         elif part == "programs":
             compare(options, ("real",), part)
         else:
@@ -147,7 +151,7 @@ def main():
             else:
                 raw = gpu_parts[part](options)
             if options.save:
-                report.save(options.folder, part, report.command_line(), raw)
+                report.save(options.results, part + options.label, report.command_line(), raw)
 
 
 main()

@@ -64,7 +64,8 @@ def versions():
 
 def command_line():
     """What was typed, without where things lie on this machine."""
-    words = [word for at, word in enumerate(sys.argv[1:]) if word != "--build" and sys.argv[at] != "--build"]
+    places = ("--build", "--library", "--results")
+    words = [word for at, word in enumerate(sys.argv[1:]) if word not in places and sys.argv[at] not in places]
     return " ".join(["scripts/bench.sh", *words])
 
 
