@@ -31,14 +31,25 @@ static __attribute__((noinline)) bool is_whole_elsewhere(struct gh_ze_driver *dr
     return scope == GH_NO_SCOPE || border(scope, at, at + size) == at + size;
 }
 
-// The usual case is short and takes no lock: a block of the heap, which one import holds.
-static inline bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list, ze_context_handle_t context,
-                            const void *pointer, size_t size) {
-    const struct gh_region *region = gh_region_find(pointer);
-    if (gh_likely(size == 0 || (region != NULL && size <= region->base + region->size_bytes - (uintptr_t)pointer)))
-        return true;
-    return is_whole_elsewhere(driver, list, context, (uintptr_t)pointer, size);
+// In the heap (or plain memory, which no import of a region holds): then one import holds it all. The
+// entry 0 is no region, and has no bytes.
+static inline bool is_in_region(const void *pointer, size_t size) {
+    const struct gh_region *region = &gh_regions[gh_region_entry(pointer) & (uint16_t)~GH_REGION_LOOK_BIT];
+    uintptr_t offset = (uintptr_t)pointer - atomic_load_explicit(&region->base, memory_order_relaxed);
+    size_t region_bytes = atomic_load_explicit(&region->size_bytes, memory_order_relaxed);
+    return offset < region_bytes && size <= region_bytes - offset;
 }
+
+static bool is_whole(struct gh_ze_driver *driver, ze_command_list_handle_t list, ze_context_handle_t context,
+                     const void *pointer, size_t size) {
+    return size == 0 || is_in_region(pointer, size) ||
+           is_whole_elsewhere(driver, list, context, (uintptr_t)pointer, size);
+}
+
+// The usual case of each door is short, takes no lock and ends in a jump to the driver: nothing waits
+// for its import, and it is about blocks of the heap. So it is a function of its own.
+#define USUAL_CASE static inline __attribute__((always_inline)) ze_result_t
+#define OTHER_CASES static __attribute__((noinline)) ze_result_t
 
 static ze_result_t finish(struct gh_ze_driver *driver, ze_command_list_handle_t list, ze_event_handle_t signal) {
     if (signal == NULL)
@@ -72,31 +83,46 @@ static ze_result_t copy_in_parts(struct gh_ze_driver *driver, ze_command_list_ha
     return result;
 }
 
-static ze_result_t gh_append_copy(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
-                                  const void *from, size_t size, ze_event_handle_t signal, uint32_t wait_count,
-                                  ze_event_handle_t *waits) {
+OTHER_CASES copy_otherwise(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to, const void *from,
+                           size_t size, ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits) {
     gh_ze_pass();
-    if (gh_likely(is_whole(driver, list, NULL, to, size) && is_whole(driver, list, NULL, from, size)))
+    if (is_whole(driver, list, NULL, to, size) && is_whole(driver, list, NULL, from, size))
         return gh_ze_real_list(driver).pfnAppendMemoryCopy(list, to, from, size, signal, wait_count, waits);
     ze_result_t result =
         copy_in_parts(driver, list, (uintptr_t)to, NULL, (uintptr_t)from, size, wait_count, waits);
     return result == ZE_RESULT_SUCCESS ? finish(driver, list, signal) : result;
+}
+
+USUAL_CASE gh_append_copy(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to, const void *from,
+                          size_t size, ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits) {
+    if (gh_likely(!gh_gpu_has_pending() && is_in_region(to, size) && is_in_region(from, size)))
+        return gh_ze_real_list(driver).pfnAppendMemoryCopy(list, to, from, size, signal, wait_count, waits);
+    return copy_otherwise(driver, list, to, from, size, signal, wait_count, waits);
 }
 GH_DOOR(ze_result_t, append_copy,
         (ze_command_list_handle_t l, void *t, const void *f, size_t s, ze_event_handle_t e, uint32_t n,
          ze_event_handle_t *w),
         (, l, t, f, s, e, n, w))
 
-static ze_result_t gh_append_copy_from(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
-                                       ze_context_handle_t source, const void *from, size_t size,
-                                       ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t *waits) {
+OTHER_CASES copy_from_otherwise(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
+                                ze_context_handle_t source, const void *from, size_t size, ze_event_handle_t signal,
+                                uint32_t wait_count, ze_event_handle_t *waits) {
     gh_ze_pass();
-    if (gh_likely(is_whole(driver, list, NULL, to, size) && is_whole(driver, list, source, from, size)))
+    if (is_whole(driver, list, NULL, to, size) && is_whole(driver, list, source, from, size))
         return gh_ze_real_list(driver).pfnAppendMemoryCopyFromContext(list, to, source, from, size, signal,
                                                                       wait_count, waits);
     ze_result_t result =
         copy_in_parts(driver, list, (uintptr_t)to, source, (uintptr_t)from, size, wait_count, waits);
     return result == ZE_RESULT_SUCCESS ? finish(driver, list, signal) : result;
+}
+
+USUAL_CASE gh_append_copy_from(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
+                               ze_context_handle_t source, const void *from, size_t size, ze_event_handle_t signal,
+                               uint32_t wait_count, ze_event_handle_t *waits) {
+    if (gh_likely(!gh_gpu_has_pending() && is_in_region(to, size) && is_in_region(from, size)))
+        return gh_ze_real_list(driver).pfnAppendMemoryCopyFromContext(list, to, source, from, size, signal,
+                                                                      wait_count, waits);
+    return copy_from_otherwise(driver, list, to, source, from, size, signal, wait_count, waits);
 }
 GH_DOOR(ze_result_t, append_copy_from,
         (ze_command_list_handle_t l, void *t, ze_context_handle_t c, const void *f, size_t s, ze_event_handle_t e,
@@ -150,12 +176,12 @@ GH_DOOR(ze_result_t, append_copy_region,
 
 #define PATTERN_MAX 256u
 
-static ze_result_t gh_append_fill(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to,
-                                  const void *pattern, size_t pattern_size, size_t size, ze_event_handle_t signal,
-                                  uint32_t wait_count, ze_event_handle_t *waits) {
+OTHER_CASES fill_otherwise(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to, const void *pattern,
+                           size_t pattern_size, size_t size, ze_event_handle_t signal, uint32_t wait_count,
+                           ze_event_handle_t *waits) {
     gh_ze_pass();
     ze_pfnCommandListAppendMemoryFill_t real = gh_ze_real_list(driver).pfnAppendMemoryFill;
-    if (gh_likely(is_whole(driver, list, NULL, to, size)) || pattern == NULL || pattern_size == 0 || pattern_size > PATTERN_MAX)
+    if (is_whole(driver, list, NULL, to, size) || pattern == NULL || pattern_size == 0 || pattern_size > PATTERN_MAX)
         return real(list, to, pattern, pattern_size, size, signal, wait_count, waits);
     unsigned scope = scope_for(driver, list);
     uintptr_t start = (uintptr_t)to;
@@ -177,6 +203,15 @@ static ze_result_t gh_append_fill(struct gh_ze_driver *driver, ze_command_list_h
         at += part;
     }
     return result == ZE_RESULT_SUCCESS ? finish(driver, list, signal) : result;
+}
+
+USUAL_CASE gh_append_fill(struct gh_ze_driver *driver, ze_command_list_handle_t list, void *to, const void *pattern,
+                          size_t pattern_size, size_t size, ze_event_handle_t signal, uint32_t wait_count,
+                          ze_event_handle_t *waits) {
+    if (gh_likely(!gh_gpu_has_pending() && is_in_region(to, size)))
+        return gh_ze_real_list(driver).pfnAppendMemoryFill(list, to, pattern, pattern_size, size, signal, wait_count,
+                                                           waits);
+    return fill_otherwise(driver, list, to, pattern, pattern_size, size, signal, wait_count, waits);
 }
 GH_DOOR(ze_result_t, append_fill,
         (ze_command_list_handle_t l, void *t, const void *p, size_t q, size_t s, ze_event_handle_t e, uint32_t n,

@@ -26,8 +26,9 @@ struct heap {
 };
 
 // Kinds: "equal" arrays of a 64th of the heap, "mixed" sizes from 16 bytes to 64 MiB of which
-// each kind of size has an equal part in bytes; with "_touched", every page is written.
-static struct heap build_heap(const char *kind, size_t mib) {
+// each kind of size has an equal part in bytes; with "_touched", every page is written; with
+// "_attached", the GPU has them from the first block on, and is called after each of 1 MiB and more.
+static struct heap build_heap(const char *kind, size_t mib, const struct gpu_client *attached) {
     bool equal = strncmp(kind, "equal", 5) == 0;
     bool touched = strstr(kind, "_touched") != NULL;
     uint64_t seed = bench_seed(3);
@@ -49,6 +50,8 @@ static struct heap build_heap(const char *kind, size_t mib) {
         heap.sizes[heap.count] = size;
         if (touched)
             bench_touch(heap.blocks[heap.count], size, 1);
+        if (attached != NULL && size >= MIB)
+            gpu_knock(attached, heap.blocks[heap.count]);
         made += size;
         heap.count++;
     }
@@ -59,10 +62,14 @@ static struct heap build_heap(const char *kind, size_t mib) {
 void gpu_bench_import(const char *kind, size_t mib) {
     struct gpu_client gpu;
     gpu_find(&gpu);
-    struct heap heap = build_heap(kind, mib);
+    bool attached = strstr(kind, "_attached") != NULL;
+    if (attached)
+        gpu_attach(&gpu);
+    struct heap heap = build_heap(kind, mib, attached ? &gpu : NULL);
     double before = resident_mib();
     uint64_t start = now_ns();
-    gpu_attach(&gpu);
+    if (!attached)
+        gpu_attach(&gpu);
     gpu_knock(&gpu, heap.blocks[0]);
     double milliseconds = (double)(now_ns() - start) / 1e6;
     size_t invisible = 0;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <x86intrin.h>
 
+#include "bench.h"
 #include "gpu_client.h"
 
 #define PAGE ((size_t)4096)
@@ -203,19 +204,25 @@ static void call_set_argument(void *list) {
     zeKernelSetArgumentValue(NULL, 0, sizeof(void *), NULL);
 }
 
+// Blocks of the heap, and nothing of them, or no pattern: the driver does the same with and without the
+// library.
+static char *block_from;
+static char *block_to;
+
 static void call_copy(void *list) {
-    static char from[64];
-    static char to[64];
-    zeCommandListAppendMemoryCopy(list, to, from, 0, NULL, 0, NULL);
+    zeCommandListAppendMemoryCopy(list, block_to, block_from, 0, NULL, 0, NULL);
 }
 
 static void call_fill(void *list) {
-    zeCommandListAppendMemoryFill(list, NULL, &list, 1, 0, NULL, 0, NULL);
+    zeCommandListAppendMemoryFill(list, block_to, &list, 0, 64, NULL, 0, NULL);
 }
 
 void gpu_bench_door(void) {
     gpu_find(&gpu);
     gpu_attach(&gpu);
+    block_from = bench_malloc(64);
+    block_to = bench_malloc(64);
+    gpu_knock(&gpu, block_to);
     ze_command_list_handle_t list = NULL;
     const ze_command_queue_desc_t queue = { .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
                                             .mode = ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS };
