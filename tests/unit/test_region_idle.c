@@ -5,17 +5,8 @@
 #include "unit.h"
 
 #include "allocator/region_pool.h"
+#include "region_events.h"
 
-static unsigned appeared;
-static unsigned retired;
-
-static void on_appeared(void) {
-    appeared++;
-}
-static void on_retired(void) {
-    retired++;
-}
-static const struct gh_region_ops ops = { .appeared = on_appeared, .retired = on_retired };
 static struct gh_region_pool pool = {
     .region_min_bytes = 16 * GH_MIB,
     .large_region_min_bytes = 512 * GH_MIB,

@@ -13,18 +13,9 @@
 #include <time.h>
 
 #include "allocator/region_pool.h"
+#include "region_events.h"
 #include "../syscall_words.h"
 
-static unsigned appeared;
-static unsigned retired;
-
-static void on_appeared(void) {
-    appeared++;
-}
-static void on_retired(void) {
-    retired++;
-}
-static const struct gh_region_ops ops = { .appeared = on_appeared, .retired = on_retired };
 static struct gh_region_pool pool = { .region_min_bytes = 16 * GH_MIB, .region_max_bytes = 4 * GH_GIB, .ops = &ops };
 
 // What the wrapped calls do: the n-th mmap from now fails; bytes mapped and not unmapped.

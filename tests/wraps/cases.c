@@ -68,16 +68,31 @@ unsigned char *case_pages(size_t pages) {
     return start;
 }
 
-uint64_t case_imports(void) {
-    uint64_t live = 0;
+static void count_imports(uint64_t *live, uint64_t *ever) {
     struct gpuhost_stats stats;
+    gpuhost_stats(&stats);
+    *live = stats.releases - stats.imports;
+    *ever = -stats.imports;
     for (unsigned i = 0; i < wt_driver_count; i++) {
         struct ghsim_stats sim;
         CHECK(wt_sim_stats(i, &sim), "driver %u is no simulated one", i);
-        live += sim.imports_live;
+        *live += sim.imports_live;
+        *ever += sim.imports;
     }
-    gpuhost_stats(&stats);
-    return live - (stats.imports - stats.releases);
+}
+
+uint64_t case_imports(void) {
+    uint64_t live;
+    uint64_t ever;
+    count_imports(&live, &ever);
+    return live;
+}
+
+uint64_t case_imports_ever(void) {
+    uint64_t live;
+    uint64_t ever;
+    count_imports(&live, &ever);
+    return ever;
 }
 
 void case_must_add1(unsigned char *start, size_t size) {

@@ -29,6 +29,7 @@ extern const struct wt_unit *case_unit;
 
 unsigned char *case_pages(size_t pages); // anonymous, private, filled with page number + 1
 uint64_t case_imports(void);             // live in all simulated drivers, without those of regions
+uint64_t case_imports_ever(void);        // the same, ever made
 void case_must_add1(unsigned char *start, size_t size); // a kernel adds 1; every byte is looked at
 void case_wrap(void *pointer, size_t size);
 void case_unwrap(void *pointer);

@@ -14,19 +14,6 @@
 
 #define P(n) ((n) * WT_PAGE)
 
-// Of pieces; regions are imported when the heap grows.
-static uint64_t imports_ever(void) {
-    uint64_t imports = 0;
-    struct gpuhost_stats stats;
-    for (unsigned i = 0; i < wt_driver_count; i++) {
-        struct ghsim_stats sim;
-        CHECK(wt_sim_stats(i, &sim), "driver %u is no simulated one", i);
-        imports += sim.imports;
-    }
-    gpuhost_stats(&stats);
-    return imports - stats.imports;
-}
-
 static bool has_range(const void *pointer) {
     void *base = NULL;
     size_t size = 0;
@@ -111,7 +98,7 @@ void case_grows_in_place(void) {
         unsigned char *m = case_pages(8);
         case_wrap(m, P(4));
         munmap(m + P(4), P(4));
-        uint64_t before = imports_ever();
+        uint64_t before = case_imports_ever();
         unsigned char *same = mremap(m, P(4), P(6), MREMAP_MAYMOVE);
         CHECK(same != MAP_FAILED && (same == m || attempt < 100), "somebody is always behind it");
         if (same != m) {
@@ -119,7 +106,7 @@ void case_grows_in_place(void) {
             munmap(same, P(6));
             continue;
         }
-        CHECK(imports_ever() == before, "nothing went away");
+        CHECK(case_imports_ever() == before, "nothing went away");
         case_must_add1(m, P(4));
         CHECK(mremap(m, P(6), P(3), 0) == m, "shrunk");
         CHECK(wt_type(case_unit, m + P(3)) == GONE && wt_type(case_unit, m) == KEEP, "only the end went");
@@ -134,10 +121,10 @@ void case_grows_in_place(void) {
 void case_uneven_sizes(void) {
     unsigned char *m = case_pages(6);
     case_wrap(m, P(6));
-    uint64_t before = imports_ever();
+    uint64_t before = case_imports_ever();
     CHECK(mremap(m, P(5), P(4) + 1, 0) == m && mremap(m, P(4) + 2, P(4) + 1, 0) == m, "in place");
     CHECK(wt_type(case_unit, m + P(5)) == KEEP && wt_type(case_unit, m + P(4)) == KEEP, "nothing went away");
-    CHECK(imports_ever() == before, "nothing went away");
+    CHECK(case_imports_ever() == before, "nothing went away");
     case_must_add1(m, P(6));
     CHECK(mremap(m, P(6), P(3) + 1, 0) == m, "shrunk");
     CHECK(wt_type(case_unit, m + P(4)) == GONE && wt_type(case_unit, m + P(4) - 1) == KEEP, "only the end went");
@@ -150,7 +137,7 @@ void case_advice(void) {
     unsigned char *m = case_pages(8);
     case_wrap(m + P(1), P(3));
     case_wrap(m + P(5), P(1));
-    uint64_t before = imports_ever();
+    uint64_t before = case_imports_ever();
     CHECK(madvise(m, P(8), MADV_DONTNEED) == 0, "DONTNEED");
     for (size_t i = 0; i < P(8); i++)
         CHECK(m[i] == 0, "byte %zu", i);
@@ -159,7 +146,7 @@ void case_advice(void) {
     CHECK(madvise(m, P(8), MADV_FREE) == 0, "FREE");
     memset(m, 8, P(8));
     case_must_add1(m + P(1), P(3));
-    CHECK(imports_ever() == before && case_imports() == 2, "the pages stayed");
+    CHECK(case_imports_ever() == before && case_imports() == 2, "the pages stayed");
     CHECK(madvise(m, P(3) + 5, MADV_DONTNEED) == 0 && m[P(4) - 1] == 0 && m[P(4)] == 8, "to the end of the page");
     case_unwrap(m + P(1));
     case_unwrap(m + P(5));
