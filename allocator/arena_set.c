@@ -93,7 +93,7 @@ static void configure(const struct gh_arena_options *options) {
     je_opt_cache_oblivious = false;
 
     heap_pool.region_min_bytes = options->region_min_bytes;
-    heap_pool.large_region_min_bytes = options->large_region_min_bytes;
+    heap_pool.huge_region_min_bytes = options->huge_region_min_bytes;
     heap_pool.region_max_bytes = options->region_max_bytes;
     heap_pool.decay_ms = (uint32_t)options->decay_ms;
     plain_pool.decay_ms = (uint32_t)options->decay_ms;
@@ -103,7 +103,6 @@ static void configure(const struct gh_arena_options *options) {
     heap_pool.ops = options->ops;
     plain_pool.ops = options->ops;
     plain_pool.region_min_bytes = options->region_min_bytes;
-    plain_pool.large_region_min_bytes = 2 * options->region_min_bytes;
     plain_pool.region_max_bytes = options->region_max_bytes;
     gh_extent_hooks_init(&heap_hooks, &heap_pool);
     gh_extent_hooks_init(&plain_hooks, &plain_pool);
@@ -238,6 +237,12 @@ bool gh_arena_set_purge(void) {
     swept = gh_region_pool_sweep(&plain_pool, true) || swept;
     gh_region_pool_get_stats(&heap_pool, &after);
     return swept || after.mapped_bytes - after.free_bytes < before.mapped_bytes - before.free_bytes;
+}
+
+bool gh_arena_set_make_room(void) {
+    bool purged = gh_arena_set_purge();
+    bool trimmed = gh_region_pool_trim(&heap_pool);
+    return gh_region_pool_trim(&plain_pool) || trimmed || purged;
 }
 
 void gh_arena_set_get_totals(struct gh_arena_totals *out) {

@@ -12,7 +12,7 @@ struct gh_arena_options {
     unsigned arenas;       // automatic arenas; threads are spread over them
     uint64_t decay_ms;     // how long jemalloc keeps a free extent before it gives it back
     size_t region_min_bytes;
-    size_t large_region_min_bytes; // smallest region for large blocks, before there is an import
+    size_t huge_region_min_bytes; // smallest region for huge blocks, before there is an import
     size_t region_max_bytes;
     bool hugepages;
     bool whole_slots; // address space is no scarce thing here
@@ -44,6 +44,9 @@ GH_HIDDEN void gh_arena_set_leave_plain(unsigned before);
 // Lets time pass for jemalloc's caches of free extents: extents older than DECAY_MS come back to
 // the pool. For the service thread; an active process does this by itself as it mallocs.
 GH_HIDDEN void gh_arena_set_decay(void);
+
+// No memory is to be had: the same as gh_arena_set_purge, and the free ends of regions.
+GH_HIDDEN bool gh_arena_set_make_room(void);
 
 // Gives back all free extents now, this thread's cache included (malloc_trim). True when
 // something came back to the pool.

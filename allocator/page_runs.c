@@ -231,16 +231,18 @@ bool gh_page_runs_take_aged(struct gh_page_runs *runs, uint32_t now_ms, uint32_t
 
 uint32_t gh_page_runs_cut_tail(struct gh_page_runs *runs, uint32_t keep_pages) {
     const struct gh_page_tag *last = &runs->tags[runs->pages - 1];
-    if ((last->flags & TAG_FREE) == 0 || (last->flags & TAG_ZERO) == 0 || last->pages <= keep_pages ||
+    if ((last->flags & TAG_FREE) == 0 || last->pages <= keep_pages ||
         last->pages == runs->pages)
         return runs->pages;
     uint32_t first = runs->pages - last->pages;
     uint32_t cut = last->pages - keep_pages;
+    uint32_t flags = runs->tags[first].flags;
+    uint32_t kept_ms = runs->tags[first].kept_ms;
     run_remove(runs, first);
     runs->pages -= cut;
     runs->free_pages -= cut;
     if (keep_pages != 0)
-        run_add(runs, first, keep_pages, TAG_FREE | TAG_ZERO, 0);
+        run_add(runs, first, keep_pages, flags, kept_ms);
     return runs->pages;
 }
 

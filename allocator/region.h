@@ -50,6 +50,7 @@ struct gh_region {
     // Under the pool lock.
     size_t guard_bytes;  // behind the region
     bool for_large;      // serves large requests, or else small ones
+    bool for_huge;       // those from GH_POOL_HUGE on alone, as long as there is no import
     uint32_t generation; // tells this region from an earlier one with the same id
     uint8_t state;            // enum gh_region_state
     uint32_t pins;            // above 0: its pages must stay; no purge, no unmap

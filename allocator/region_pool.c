@@ -49,11 +49,11 @@ static void list_remove(struct gh_region_pool *pool, struct gh_region *region) {
 static size_t region_size_for(const struct gh_region_pool *pool, size_t size_bytes) {
     bool large = size_bytes >= GH_POOL_LARGE;
     size_t of_kind = large ? pool->large_mapped_bytes : pool->mapped_bytes - pool->large_mapped_bytes;
-    size_t smallest = large ? gh_max(pool->large_region_min_bytes, pool->region_min_bytes) : pool->region_min_bytes;
-    if (pool->populated) { // what nobody uses costs memory: at first a quarter of what there is
-        smallest = large ? 2 * pool->region_min_bytes : pool->region_min_bytes;
+    size_t smallest = large ? 2 * pool->region_min_bytes : pool->region_min_bytes;
+    if (pool->populated) // what nobody uses costs memory: at first a quarter of what there is
         smallest = gh_align_up(gh_min(smallest / 4, gh_max(smallest / 32, of_kind / 4)), GH_PAGE_SIZE);
-    }
+    else if (size_bytes >= GH_POOL_HUGE)
+        smallest = gh_max(smallest, pool->huge_region_min_bytes);
     size_t seventh = of_kind / GROWTH_DIVISOR;
     size_t step = gh_max(gh_align_up(seventh, seventh < 2 * GH_MIB ? GH_PAGE_SIZE : 2 * GH_MIB), smallest);
     if (pool->region_count < REGION_COUNT_FINE) // else a low maximum would use up the descriptors
@@ -83,7 +83,8 @@ static void region_attach(struct gh_region_pool *pool, struct gh_region *region)
     pool->region_count++;
 }
 
-static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size_bytes, size_t alignment, bool large) {
+static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size_bytes, size_t alignment,
+                                        size_t request_bytes) {
     if (size_bytes > (size_t)UINT32_MAX * GH_PAGE_SIZE / 2)
         return NULL; // page numbers are 32 bits: 8 TiB for one block
     struct gh_region *region = gh_region_reserve();
@@ -106,7 +107,8 @@ static struct gh_region *region_map_new(struct gh_region_pool *pool, size_t size
     region->guard_bytes = guard;
     region->shares_slot = !pool->whole_slots;
     region->plain = pool->plain;
-    region->for_large = large;
+    region->for_large = request_bytes >= GH_POOL_LARGE;
+    region->for_huge = request_bytes >= GH_POOL_HUGE;
     region->state = GH_REGION_ACTIVE;
     region->pins = 0;
     region->purges_running = 0;
@@ -150,7 +152,8 @@ static void *take_best(struct gh_region_pool *pool, size_t size_bytes, size_t al
     struct gh_region *best = NULL;
     uint64_t best_fit = UINT64_MAX;
     for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
-        if (!region->for_large || (region->base & (alignment - 1) & ~(GH_SLOT_SIZE - 1)) != 0)
+        if (!region->for_large || (region->base & (alignment - 1) & ~(GH_SLOT_SIZE - 1)) != 0 ||
+            (!pool->populated && region->for_huge && size_bytes < GH_POOL_HUGE))
             continue;
         uint64_t fit = gh_page_runs_fit(&region->runs, pages, (uint32_t)(gh_max(alignment, GH_PAGE_SIZE) >> GH_PAGE_SHIFT));
         if (fit < best_fit) {
@@ -242,30 +245,32 @@ static void region_let_go(struct gh_region_pool *pool, struct gh_region *region)
     gh_region_pool_unmap(region);
 }
 
-// The largest region for large blocks of which nothing is in use, or NULL.
-struct gh_region *gh_region_pool_largest_idle(struct gh_region_pool *pool, bool pinned) {
+// The largest region for large blocks of which nothing is in use, of those that are smaller than this.
+struct gh_region *gh_region_pool_largest_idle(struct gh_region_pool *pool, bool pinned, size_t below_bytes) {
     struct gh_region *largest = NULL;
     for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
         if (region->for_large && (region->pins != 0) == pinned && region->runs.free_pages == region->runs.pages &&
-            region->purges_running == 0 && (largest == NULL || region->size_bytes > largest->size_bytes))
+            region->purges_running == 0 && region->size_bytes < below_bytes && (largest == NULL || region->size_bytes > largest->size_bytes))
             largest = region;
     }
     return largest;
 }
 
-// Nothing fits a large request, so a new region comes. Regions of which nothing is in use go in exchange,
-// the largest first: a program whose arrays change their size would have ever more of them, kept
-// for DECAY_MS. Pinned ones still serve until the imports are worked on next.
-static void exchange(struct gh_region_pool *pool, size_t new_bytes) {
+// Nothing fits a large request, so a new region comes. Regions of which nothing is in use, and which are too
+// small, go in exchange, the largest first: a program whose arrays change their size would have ever
+// more of them, kept for DECAY_MS. Pinned ones still serve until the imports are worked on next.
+static void exchange(struct gh_region_pool *pool, size_t new_bytes, size_t request_bytes) {
     struct gh_region *idle;
-    for (size_t gone = 0; gone < new_bytes && (idle = gh_region_pool_largest_idle(pool, false)) != NULL;) {
+    for (size_t gone = 0;
+         gone < new_bytes && (idle = gh_region_pool_largest_idle(pool, false, request_bytes)) != NULL;) {
         gone += idle->size_bytes;
         region_let_go(pool, idle);
         gh_lock_acquire(&gh_region_pool_lock);
     }
-    if (gh_region_pool_largest_idle(pool, true) == NULL)
+    if (gh_region_pool_largest_idle(pool, true, request_bytes) == NULL)
         return;
     pool->surplus_bytes += new_bytes;
+    pool->surplus_below = gh_max(pool->surplus_below, request_bytes);
     if (pool->ops != NULL && pool->ops->retired != NULL)
         pool->ops->retired();
 }
@@ -283,12 +288,12 @@ void *gh_region_pool_take(struct gh_region_pool *pool, size_t size_bytes, size_t
         size_t wanted = region_size_for(pool, size_bytes);
         struct gh_region *region = region_revive(pool, size_bytes, 2 * wanted, alignment, large);
         if (region == NULL && large)
-            exchange(pool, wanted);
+            exchange(pool, wanted, size_bytes);
         // Little address space left: smaller ones, at last just what is needed.
         for (; region == NULL && wanted > size_bytes; wanted /= 4)
-            region = region_map_new(pool, gh_align_up(wanted, GH_PAGE_SIZE), alignment, large);
+            region = region_map_new(pool, gh_align_up(wanted, GH_PAGE_SIZE), alignment, size_bytes);
         if (region == NULL)
-            region = region_map_new(pool, size_bytes, alignment, large);
+            region = region_map_new(pool, size_bytes, alignment, size_bytes);
         if (region != NULL)
             address = take_from(pool, region, size_bytes, alignment, zeroed_out);
     }

@@ -14,7 +14,7 @@
 struct gh_region_pool {
     // Constant after start-up.
     size_t region_min_bytes;
-    size_t large_region_min_bytes; // the same for large blocks, until there is an import
+    size_t huge_region_min_bytes; // the same for huge blocks, until there is an import
     size_t region_max_bytes;
     bool plain;
     bool hugepages; // ask for transparent huge pages in regions of at least one
@@ -30,7 +30,9 @@ struct gh_region_pool {
     size_t mapped_bytes;
     size_t large_mapped_bytes; // of them in regions for large requests
     size_t free_bytes;
-    size_t surplus_bytes; // so much of pinned, idle regions may go at the next gh_region_pool_pop_retired
+    // So much of pinned, idle regions may go at the next gh_region_pool_pop_retired, of smaller ones than this.
+    size_t surplus_bytes;
+    size_t surplus_below;
     uint32_t last_sweep_ms;
     uint32_t region_count;
     uint64_t regions_mapped_ever;
@@ -67,17 +69,26 @@ GH_HIDDEN void gh_region_pool_keep(struct gh_region_pool *pool, void *address, s
 // came back.
 GH_HIDDEN bool gh_region_pool_sweep(struct gh_region_pool *pool, bool everything);
 
-// From now on what is mapped costs memory, used or not (before the first import, before mlockall):
-// gives up the pages at the ends of regions that nobody has used yet; new regions are smaller.
-GH_HIDDEN void gh_region_pool_trim(struct gh_region_pool *pool);
+// Gives up the free pages at the ends of regions, and regions of which nothing is in use. Waits for
+// purges, so: not inside a hook. True when there were any.
+GH_HIDDEN bool gh_region_pool_trim(struct gh_region_pool *pool);
+
+// From now on what is mapped costs memory, used or not (before the first import, before mlockall): trims,
+// and new regions are smaller.
+GH_HIDDEN void gh_region_pool_populate(struct gh_region_pool *pool);
 
 // Requests from this size on come from regions of their own kind, so that small blocks, some of
 // which always stay, do not hold regions that big ones have left.
 #define GH_POOL_LARGE GH_MIB
 
+// And before there is an import, huge ones have theirs, where no smaller block comes: the place of a row of
+// big arrays, once they are freed, would all be imported if a smaller block lay among them.
+#define GH_POOL_HUGE (8 * GH_MIB)
+
 struct gh_region_look {
     uint32_t generation;
-    bool importable; // active, not plain, and something of it is in use; then also
+    bool heap;       // active, and not plain
+    bool importable; // and something of it is in use, or it is imported already; then also
     uintptr_t base;
     size_t size_bytes;
 };

@@ -20,7 +20,8 @@ GH_HIDDEN size_t gh_region_pool_guard(const struct gh_region_pool *pool, size_t 
 // With the lock, both. Detach takes a wholly free region out of the pool; afterwards nobody but the
 // caller knows it.
 GH_HIDDEN void gh_region_pool_detach(struct gh_region_pool *pool, struct gh_region *region);
-GH_HIDDEN struct gh_region *gh_region_pool_largest_idle(struct gh_region_pool *pool, bool pinned);
+GH_HIDDEN struct gh_region *gh_region_pool_largest_idle(struct gh_region_pool *pool, bool pinned,
+                                                        size_t below_bytes);
 
 // With the lock, which it releases: takes the map entries away, then unmaps.
 GH_HIDDEN void gh_region_pool_unmap(struct gh_region *region);

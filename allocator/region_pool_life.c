@@ -10,26 +10,55 @@
 // What a trimmed region keeps to grow into.
 #define TRIM_MARGIN_PAGES 64u
 
-void gh_region_pool_trim(struct gh_region_pool *pool) {
+// With the lock: the region's free end goes.
+static size_t cut_end(struct gh_region_pool *pool, struct gh_region *region) {
+    size_t old_bytes = region->size_bytes;
+    size_t new_bytes = (size_t)gh_page_runs_cut_tail(&region->runs, TRIM_MARGIN_PAGES) << GH_PAGE_SHIFT;
+    if (new_bytes == old_bytes)
+        return 0;
+    gh_region_shrink(region, new_bytes);
+    pool->mapped_bytes -= old_bytes - new_bytes;
+    pool->large_mapped_bytes -= region->for_large ? old_bytes - new_bytes : 0;
+    pool->free_bytes -= old_bytes - new_bytes;
+    // Under the lock: the addresses must not become another region's before they are unmapped.
+    size_t gone = old_bytes - new_bytes + region->guard_bytes;
+    region->guard_bytes = gh_min(gh_region_pool_guard(pool, new_bytes), gone);
+    gh_os_cut((void *)(region->base + new_bytes), gone, region->guard_bytes);
+    return old_bytes - new_bytes;
+}
+
+bool gh_region_pool_trim(struct gh_region_pool *pool) {
+    size_t gone = 0;
     gh_lock_acquire(&gh_region_pool_lock);
-    pool->populated = true;
-    for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
-        if (region->pins != 0 || region->purges_running != 0)
-            continue;
-        size_t old_bytes = region->size_bytes;
-        size_t new_bytes = (size_t)gh_page_runs_cut_tail(&region->runs, TRIM_MARGIN_PAGES) << GH_PAGE_SHIFT;
-        if (new_bytes == old_bytes)
-            continue;
-        gh_region_shrink(region, new_bytes);
-        pool->mapped_bytes -= old_bytes - new_bytes;
-        pool->large_mapped_bytes -= region->for_large ? old_bytes - new_bytes : 0;
-        pool->free_bytes -= old_bytes - new_bytes;
-        // Under the lock: the addresses must not become another region's before they are unmapped.
-        size_t gone = old_bytes - new_bytes + region->guard_bytes;
-        region->guard_bytes = gh_min(gh_region_pool_guard(pool, new_bytes), gone);
-        gh_os_cut((void *)(region->base + new_bytes), gone, region->guard_bytes);
+    // Bounded: who watches munmap may allocate in it, and leave an idle region each time.
+    uint32_t idle_left = pool->region_count;
+    for (struct gh_region *region = pool->first; region != NULL;) {
+        if (region->pins == 0 && region->purges_running != 0) {
+            gh_lock_release(&gh_region_pool_lock);
+            sched_yield();
+            gh_lock_acquire(&gh_region_pool_lock);
+            region = pool->first; // whatever was cut is short already
+        } else if (region->pins == 0 && region->runs.free_pages == region->runs.pages && idle_left != 0) {
+            idle_left--;
+            gone += region->size_bytes;
+            gh_region_pool_detach(pool, region);
+            gh_region_pool_unmap(region);
+            gh_lock_acquire(&gh_region_pool_lock);
+            region = pool->first;
+        } else {
+            gone += region->pins == 0 ? cut_end(pool, region) : 0;
+            region = region->next;
+        }
     }
     gh_lock_release(&gh_region_pool_lock);
+    return gone != 0;
+}
+
+void gh_region_pool_populate(struct gh_region_pool *pool) {
+    gh_lock_acquire(&gh_region_pool_lock);
+    pool->populated = true; // first, so that no large region comes meanwhile
+    gh_lock_release(&gh_region_pool_lock);
+    gh_region_pool_trim(pool);
 }
 
 bool gh_region_pool_look(uint16_t id, struct gh_region_look *out) {
@@ -39,8 +68,8 @@ bool gh_region_pool_look(uint16_t id, struct gh_region_look *out) {
     out->generation = region->generation;
     out->base = region->base;
     out->size_bytes = region->size_bytes;
-    out->importable =
-        region->state == GH_REGION_ACTIVE && !region->plain && region->runs.free_pages != region->runs.pages;
+    out->heap = region->state == GH_REGION_ACTIVE && !region->plain;
+    out->importable = out->heap && (region->runs.free_pages != region->runs.pages || region->pins != 0);
     gh_lock_release(&gh_region_pool_lock);
     return used;
 }
@@ -77,12 +106,14 @@ struct gh_region *gh_region_pool_pop_retired(struct gh_region_pool *pool) {
         pool->retired = region->next;
         region->next = NULL;
     } else if (pool->surplus_bytes != 0) {
-        region = gh_region_pool_largest_idle(pool, true);
+        region = gh_region_pool_largest_idle(pool, true, pool->surplus_below);
         pool->surplus_bytes -= region == NULL ? pool->surplus_bytes : gh_min(region->size_bytes, pool->surplus_bytes);
         if (region != NULL) {
             gh_region_pool_detach(pool, region);
             region->state = GH_REGION_RETIRED;
         }
+        if (pool->surplus_bytes == 0)
+            pool->surplus_below = 0;
     }
     gh_lock_release(&gh_region_pool_lock);
     return region;

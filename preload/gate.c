@@ -75,7 +75,7 @@ static void *take(size_t size, int flags) {
 static bool make_room(size_t size) {
     struct gh_region_pool_stats heap;
     gh_region_pool_get_stats(gh_arena_set_heap(), &heap);
-    return size <= heap.mapped_bytes && gh_arena_set_purge();
+    return size <= heap.mapped_bytes && gh_arena_set_make_room();
 }
 
 static void *take_aside(size_t size, size_t alignment, bool zero) {

@@ -278,7 +278,7 @@ static void import_new(void) {
             seen_generation[id] = look.generation;
             forget_imports(id, ~UINT64_C(0));
             // Pieces that lie where the region is now are of memory that went away unseen.
-            for (unsigned index = 0; index < GH_SCOPE_MAX && look.importable; index++)
+            for (unsigned index = 0; index < GH_SCOPE_MAX && look.heap; index++)
                 gh_pieces_drop_range(index, look.base, look.base + look.size_bytes);
         }
         uint64_t done = atomic_load_explicit(&gh_gpu_imported[id], memory_order_relaxed) | refused[id];
@@ -319,7 +319,7 @@ unsigned gh_gpu_scope_open(const struct gh_gpu_backend_ops *ops, void *data) {
     unsigned index = open == ~UINT64_C(0) ? GH_NO_SCOPE : (unsigned)__builtin_ctzll(~open);
     if (index != GH_NO_SCOPE) {
         if (open == 0)
-            gh_region_pool_trim(gh_arena_set_heap());
+            gh_region_pool_populate(gh_arena_set_heap());
         scopes[index] = (struct scope){ .ops = ops, .data = data };
         for (uint16_t id = 1; id <= highest_id; id++)
             refused[id] &= ~(UINT64_C(1) << index);

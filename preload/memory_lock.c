@@ -18,9 +18,9 @@ GH_EXPORT int mlockall(int flags) {
     int (*real)(int) = (int (*)(int))gh_real_symbol("mlockall");
     if (real == NULL)
         gh_fatal("the C library has no mlockall");
-    if ((flags & (MCL_CURRENT | MCL_FUTURE)) != 0 && (flags & MCL_ONFAULT) == 0 && gh_is_serving()) {
-        gh_region_pool_trim(gh_arena_set_heap());
-        gh_region_pool_trim(gh_arena_set_plain());
+    if ((flags & (MCL_CURRENT | MCL_FUTURE)) != 0 && (flags & MCL_ONFAULT) == 0 && gh_start() == GH_LIFE_SERVING) {
+        gh_region_pool_populate(gh_arena_set_heap());
+        gh_region_pool_populate(gh_arena_set_plain());
     }
     return real(flags);
 }

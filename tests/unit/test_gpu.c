@@ -5,13 +5,16 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "allocator/arena_set.h"
 #include "config.h"
 #include "gate.h"
 #include "log.h"
+#include "pieces.h"
 #include "stats.h"
+#include "wraps.h"
 
 static struct fake_gpu gpu;
 
@@ -56,6 +59,62 @@ Test(gpu, what_was_there_and_what_comes) {
     gh_gpu_unlock();
     int local;
     cr_assert_not(gh_gpu_covers(scope, &local, 1));
+}
+
+// Nothing of it is in use when the second scope opens, and the first one's import keeps it.
+Test(gpu, an_idle_region_in_two_scopes) {
+    static struct fake_gpu other;
+    unsigned scope = open_scope(&gpu);
+    char *block = block_of(40 * GH_MIB);
+    pass();
+    gh_deallocate(block);
+    unsigned second = open_scope(&other);
+    cr_assert_eq(block_of(40 * GH_MIB), block);
+    pass();
+    cr_assert(gh_gpu_covers(scope, block, 40 * GH_MIB));
+    cr_assert(gh_gpu_covers(second, block, 40 * GH_MIB));
+}
+
+// Memory that went away unseen under a piece, and a region came there that was idle when it was looked at.
+Test(gpu, a_stale_piece_under_an_idle_region) {
+    unsigned scope = open_scope(&gpu);
+    char *block = block_of(40 * GH_MIB);
+    pass();
+    uintptr_t place = gh_region_find(block)->base - GH_SLOT_SIZE; // where the next region comes
+    void *mine = mmap((void *)place, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                      -1, 0);
+    cr_assert_eq((uintptr_t)mine, place);
+    struct gh_wrap wrap = { .pointer = place, .size_bytes = PAGE, .context = &gpu, .count = 1,
+                            .scope = (uint16_t)scope };
+    bool writable;
+    const char *why = "";
+    cr_assert_eq(gh_pieces_wrap(&wrap, false, &writable, &why), 0, "%s", why);
+    syscall(SYS_munmap, mine, PAGE);
+    char *there = block_of(40 * GH_MIB);
+    cr_assert_eq(gh_region_find(there)->base, place);
+    gh_deallocate(there);
+    pass();
+    cr_assert_not(gh_pieces_overlap(scope, place, place + PAGE));
+    cr_assert_eq(block_of(40 * GH_MIB), there);
+    pass();
+    cr_assert(gh_gpu_covers(scope, there, 40 * GH_MIB));
+}
+
+// What the GPU gets at the first scope is what is in use, or little more, whatever was freed before.
+Test(gpu, what_was_freed_before_is_not_imported) {
+    char *used = block_of(2 * GH_MIB);
+    char *row[10];
+    for (size_t i = 0; i < 10; i++)
+        row[i] = memset(block_of((1 + 3 * i) * GH_MIB), 1, (1 + 3 * i) * GH_MIB);
+    for (size_t i = 0; i < 10; i++)
+        gh_deallocate(row[i]);
+    unsigned scope = open_scope(&gpu);
+    cr_assert(gh_gpu_covers(scope, used, 2 * GH_MIB));
+    cr_assert_leq(gh_stats.bytes_imported, 8 * GH_MIB, "%lu KiB", (unsigned long)gh_stats.bytes_imported >> 10);
+    char *next = block_of(20 * GH_MIB);
+    pass();
+    cr_assert(gh_gpu_covers(scope, next, 20 * GH_MIB));
+    cr_assert_leq(gh_stats.bytes_imported, 40 * GH_MIB, "%lu KiB", (unsigned long)gh_stats.bytes_imported >> 10);
 }
 
 Test(gpu, a_region_that_goes_is_released_first_and_once) {

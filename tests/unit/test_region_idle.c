@@ -9,7 +9,7 @@
 
 static struct gh_region_pool pool = {
     .region_min_bytes = 16 * GH_MIB,
-    .large_region_min_bytes = 512 * GH_MIB,
+    .huge_region_min_bytes = 512 * GH_MIB,
     .region_max_bytes = 4 * GH_GIB,
     .decay_ms = 60000,
     .ops = &ops,
@@ -39,20 +39,30 @@ static bool is_importable(const void *block) {
     return look.importable;
 }
 
-Test(region_idle, large_blocks_share_a_region) {
-    char *first = take(3 * GH_MIB);
+Test(region_idle, huge_blocks_share_a_region) {
+    char *first = take(30 * GH_MIB);
     const struct gh_region *region = gh_region_find(first);
-    cr_assert_geq(region->size_bytes, 500 * GH_MIB);
-    for (int i = 0; i < 50; i++)
-        cr_assert_eq(gh_region_find(take(3 * GH_MIB + (size_t)i * PAGE)), region);
+    cr_assert_geq(region->size_bytes, 480 * GH_MIB);
+    for (int i = 0; i < 30; i++)
+        cr_assert_eq(gh_region_find(take(8 * GH_MIB + (size_t)i * PAGE)), region);
     cr_assert_eq(gh_region_find(take(PAGE))->size_bytes, 16 * GH_MIB); // small ones have their own
+    char *large = take(3 * GH_MIB); // and those in between
+    cr_assert_neq(gh_region_find(large), region);
+    cr_assert_leq(gh_region_find(large)->size_bytes, 80 * GH_MIB);
+    cr_assert_eq(gh_region_find(take(GH_MIB)), gh_region_find(large));
+    cr_assert_eq(gh_region_find(take(9 * GH_MIB)), gh_region_find(large), "where it fits best");
+    pool.populated = true; // then each page counts, and there is room
+    keep(take(9 * GH_MIB), 9 * GH_MIB);
+    for (int i = 0; i < 30; i++)
+        cr_assert_not_null(take(3 * GH_MIB));
+    cr_assert_eq(pool.region_count, 3);
 }
 
 // Where mapped memory is limited no such size is asked for; the ordinary one is the least.
-Test(region_idle, large_regions_without_room) {
-    pool.large_region_min_bytes = 2 * pool.region_min_bytes;
-    cr_assert_eq(gh_region_find(take(GH_MIB))->size_bytes, 32 * GH_MIB);
-    pool.large_region_min_bytes = 0;
+Test(region_idle, huge_regions_without_room) {
+    pool.huge_region_min_bytes = 2 * pool.region_min_bytes;
+    cr_assert_eq(gh_region_find(take(8 * GH_MIB))->size_bytes, 32 * GH_MIB);
+    pool.huge_region_min_bytes = 0;
     cr_assert_eq(gh_region_find(take(40 * GH_MIB))->size_bytes, 40 * GH_MIB);
 }
 
@@ -157,6 +167,47 @@ Test(region_idle, only_what_is_in_use_is_imported) {
     cr_assert(is_importable(block));
     pin(block);
     keep(block, 2 * GH_MIB);
+    cr_assert(is_importable(block), "into the scopes that come later");
     take(2 * GH_MIB);
     cr_assert_eq(appeared, 2, "pinned, so imported");
+}
+
+// Before the first import: free ends go, dirty or not, and what is idle goes whole.
+Test(region_idle, trimming_what_was_freed) {
+    char *used = take(9 * GH_MIB);
+    char *freed = take(20 * GH_MIB);
+    const struct gh_region *region = gh_region_find(used);
+    cr_assert_eq(gh_region_find(freed), region);
+    memset(freed, 7, 20 * GH_MIB);
+    keep(freed, 20 * GH_MIB);
+    keep(take(2 * GH_MIB), 2 * GH_MIB);
+    cr_assert_eq(pool.region_count, 2);
+    gh_region_pool_populate(&pool);
+    cr_assert_eq(pool.region_count, 1);
+    cr_assert_leq(region->size_bytes, 10 * GH_MIB);
+    cr_assert(gh_region_pool_is_valid(&pool));
+    cr_assert_not(unit_readable(used + 10 * GH_MIB));
+    bool zeroed = true;
+    char *rest = gh_region_pool_take(&pool, region->size_bytes - 9 * GH_MIB, PAGE, &zeroed); // small: elsewhere
+    cr_assert_neq(gh_region_find(rest), region);
+    cr_assert_not(gh_region_pool_trim(&pool) && gh_region_pool_trim(&pool), "there is always more");
+    cr_assert(gh_region_pool_is_valid(&pool));
+}
+
+// An idle region that is large enough, and at a wrong address, stays: both are needed in turn.
+Test(region_idle, alignment_is_no_reason_to_go) {
+    pool.populated = true;
+    bool zeroed;
+    char *block = take(65 * GH_MIB);
+    keep(block, 65 * GH_MIB);
+    char *aligned = gh_region_pool_take(&pool, 64 * GH_MIB, GH_GIB, &zeroed);
+    cr_assert_not_null(aligned);
+    unsigned most = pool.region_count;
+    for (int i = 0; i < 5; i++) {
+        keep(aligned, 64 * GH_MIB);
+        cr_assert_eq(take(65 * GH_MIB), block);
+        keep(block, 65 * GH_MIB);
+        cr_assert_eq(gh_region_pool_take(&pool, 64 * GH_MIB, GH_GIB, &zeroed), aligned);
+        cr_assert_leq(pool.region_count, most);
+    }
 }
