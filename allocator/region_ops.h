@@ -11,9 +11,10 @@
 #define GH_ALLOCATOR_REGION_OPS_H
 
 struct gh_region_ops {
-    // A region was mapped and published. Plain regions are not told.
+    // Something of a region is in use of which nothing was, and it is not pinned: a new one, or one that
+    // was idle. Plain regions are not told.
     void (*appeared)(void);
-    // A pinned region became wholly free: gh_region_pool_pop_retired will return it.
+    // A pinned region became wholly free, or may go in exchange: gh_region_pool_pop_retired may return it.
     void (*retired)(void);
 };
 

@@ -250,7 +250,8 @@ struct gh_region *gh_region_pool_largest_idle(struct gh_region_pool *pool, bool 
     struct gh_region *largest = NULL;
     for (struct gh_region *region = pool->first; region != NULL; region = region->next) {
         if (region->for_large && (region->pins != 0) == pinned && region->runs.free_pages == region->runs.pages &&
-            region->purges_running == 0 && region->size_bytes < below_bytes && (largest == NULL || region->size_bytes > largest->size_bytes))
+            region->purges_running == 0 && region->size_bytes < below_bytes &&
+            (largest == NULL || region->size_bytes > largest->size_bytes))
             largest = region;
     }
     return largest;

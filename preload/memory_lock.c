@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// mlockall, interposed: it makes memory of all that is mapped, or will be. The ends of regions that
-// nobody has used are given up first, and the heap grows in small steps from then on, as with a GPU.
+// mlockall, interposed: it makes memory of all that is mapped, or will be. The free ends of regions are
+// given up first, and the heap grows in small steps from then on, as with a GPU.
 #include <stddef.h>
 #include <sys/mman.h>
 
