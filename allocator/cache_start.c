@@ -2,7 +2,7 @@
 //
 // Takes the place of the function by which jemalloc gives a thread its cache (cache_start.h): the
 // build makes jemalloc's own a weak symbol. Runs as a thread's first call of jemalloc does, with
-// no lock held; allocates nothing but the cache. Three more functions of jemalloc are called through
+// no lock held; allocates nothing but the cache. Two more functions of jemalloc are called through
 // ours, which the linker puts between its objects (--wrap).
 //
 // jemalloc knows by one flag, the first byte of a thread's data, whether the thread has a cache.
@@ -22,7 +22,6 @@ static _Atomic bool has_started; // threads get caches
 // Threads that free less than this stay without a cache, which is cheaper for them.
 #define FREES_BEFORE_CACHE 64u
 
-static GH_TLS bool takes_cache;
 static GH_TLS unsigned frees;
 
 // How many blocks a thread's cache gets when it is empty: few at first, twice as many each time, up
@@ -32,12 +31,6 @@ static GH_TLS unsigned frees;
 #define SMALL_CLASSES_MAX 64u
 
 static GH_TLS uint8_t fills[SMALL_CLASSES_MAX]; // of each class, up to where the limit is jemalloc's
-
-// jemalloc clears the memory of a cache, most of which will never be used, and some of it was
-// never touched; a cache is empty without that.
-void *__wrap_je_arena_palloc(void *thread, void *arena, size_t size, size_t alignment, bool zero, void *cache) {
-    return __real_je_arena_palloc(thread, arena, size, alignment, zero && !takes_cache, cache);
-}
 
 void __wrap_je_arena_cache_bin_fill_small(void *thread, void *arena, void *bin, void *bin_info, unsigned size_class,
                                           unsigned count) {
@@ -57,10 +50,7 @@ void *__wrap_je_tsd_fetch_slow(void *thread, bool minimal) {
 }
 
 static bool give_cache(void *thread) {
-    takes_cache = true;
-    bool failed = je_tsd_tcache_data_init(thread);
-    takes_cache = false;
-    if (failed)
+    if (je_tsd_tcache_data_init(thread))
         return false;
     *(bool *)thread = true;
     je_tsd_slow_update(thread);
@@ -94,8 +84,6 @@ int gh_cache_start(void) {
 
 // A jemalloc that takes care of it, and whose functions are as they are.
 __asm__(".text\n"
-        ".globl __wrap_je_arena_palloc\n"
-        "__wrap_je_arena_palloc: jmp __real_je_arena_palloc\n"
         ".globl __wrap_je_arena_cache_bin_fill_small\n"
         "__wrap_je_arena_cache_bin_fill_small: jmp __real_je_arena_cache_bin_fill_small\n"
         ".globl __wrap_je_tsd_fetch_slow\n"

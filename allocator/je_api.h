@@ -45,9 +45,6 @@ bool je_tsd_tcache_data_init(void *thread);
 void je_tsd_slow_update(void *thread);
 
 // Of 5.3.0, between whose objects the linker puts the functions of cache_start.c.
-GH_HIDDEN void *__wrap_je_arena_palloc(void *thread, void *arena, size_t size, size_t alignment, bool zero,
-                                       void *cache);
-void *__real_je_arena_palloc(void *thread, void *arena, size_t size, size_t alignment, bool zero, void *cache);
 GH_HIDDEN void __wrap_je_arena_cache_bin_fill_small(void *thread, void *arena, void *bin, void *bin_info,
                                                     unsigned size_class, unsigned count);
 void __real_je_arena_cache_bin_fill_small(void *thread, void *arena, void *bin, void *bin_info, unsigned size_class,

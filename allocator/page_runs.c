@@ -231,8 +231,7 @@ bool gh_page_runs_take_aged(struct gh_page_runs *runs, uint32_t now_ms, uint32_t
 
 uint32_t gh_page_runs_cut_tail(struct gh_page_runs *runs, uint32_t keep_pages) {
     const struct gh_page_tag *last = &runs->tags[runs->pages - 1];
-    if ((last->flags & TAG_FREE) == 0 || last->pages <= keep_pages ||
-        last->pages == runs->pages)
+    if ((last->flags & TAG_FREE) == 0 || last->pages <= keep_pages || last->pages == runs->pages)
         return runs->pages;
     uint32_t first = runs->pages - last->pages;
     uint32_t cut = last->pages - keep_pages;

@@ -54,8 +54,8 @@ GH_HIDDEN void gh_page_runs_keep(struct gh_page_runs *runs, uint32_t first, uint
 GH_HIDDEN bool gh_page_runs_take_aged(struct gh_page_runs *runs, uint32_t now_ms, uint32_t age_ms,
                                       uint32_t *first_out, uint32_t *pages_out);
 
-// Takes the free pages at the end away, but `keep_pages` of them, when all of them are known to be
-// zero: nobody has used them yet. Returns the number of pages that there are now.
+// Takes the free pages at the end away, but `keep_pages` of them, whatever they hold; not when all are
+// free. Returns the number of pages that there are now.
 GH_HIDDEN uint32_t gh_page_runs_cut_tail(struct gh_page_runs *runs, uint32_t keep_pages);
 
 // Is every page free, and none younger than `age_ms`?

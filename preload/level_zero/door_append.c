@@ -31,8 +31,8 @@ static __attribute__((noinline)) bool is_whole_elsewhere(struct gh_ze_driver *dr
     return scope == GH_NO_SCOPE || border(scope, at, at + size) == at + size;
 }
 
-// In the heap (or plain memory, which no import of a region holds): then one import holds it all. The
-// entry 0 is no region, and has no bytes.
+// In one region: then one import holds it all, or none does (plain memory). The same question as
+// gh_region_find's, with one look at each field. The entry 0 is no region, and has no bytes.
 static inline bool is_in_region(const void *pointer, size_t size) {
     const struct gh_region *region = &gh_regions[gh_region_entry(pointer) & (uint16_t)~GH_REGION_LOOK_BIT];
     uintptr_t offset = (uintptr_t)pointer - atomic_load_explicit(&region->base, memory_order_relaxed);

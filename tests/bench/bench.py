@@ -88,13 +88,12 @@ def compare(options, kinds, part):
                       for name, row in tables[key].items()]
                      + [("geometric mean", ["", *(run.geometric_means(tables[key])[c] for c in columns[1:])])])
     print()
-    prefix = part
     for key, word in (("wall", "time"), ("cpu", "cpu"), ("rss", "rss")):
         for name, value in run.geometric_means(tables[key]).items():
             if name != "glibc":
-                figure(f"{prefix}_{word}_geomean_vs_glibc_{name}", value, "ratio")
+                figure(f"{part}_{word}_geomean_vs_glibc_{name}", value, "ratio")
     if "gpuhost" in columns and "jemalloc" in columns:
-        against(tables, prefix)
+        against(tables, part)
     if options.save:
         report.save(options.results, part + options.label, report.command_line(), raw)
         if part == "malloc" and not options.label:
